@@ -54,6 +54,7 @@ class Dataset:
     truth: Truth | None = None
     row_names: np.ndarray | None = field(default=None, repr=False)  # of sequences: their cells of --group, or files
     groups: np.ndarray | None = field(default=None, repr=False)  # one name per row: a split keeps them together
+    ahead: Any = field(default=None, repr=False)  # of a series: rows without a target, e.g. those of the steps to come
     csv_format: Any = None  # how the cells of a CSV file are written: pass it to `read_csv` with new rows
     notes: tuple[str, ...] = ()  # what a reader did or noticed
 
@@ -69,8 +70,8 @@ class Dataset:
 
     @property
     def columns(self) -> int:
-        """D: columns of a table, pixels of a picture; 1 for a series or a text."""
-        if self.kind in ("series", "text"):
+        """D: columns of a table or series, pixels of a picture; 1 for a text."""
+        if self.kind == "text" or getattr(self.x, "ndim", 0) == 1:
             return 1
         return prod((self.x[0] if isinstance(self.x, list) else self.x).shape[1:])
 

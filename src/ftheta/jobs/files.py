@@ -183,8 +183,10 @@ def answers(run: Run, rows: int = 2**53) -> dict[str, Any]:
         found[name] = _targets(found[name], n, found["classes"], name, file)
     if found["y"].shape != found["predicted"].shape:
         raise _wrong(file, "y and predicted differ in shape")
-    shapes: dict[str, Any] = dict.fromkeys(("scale", "lead", "origin", "time"), (n,))
-    shapes |= dict.fromkeys(("low", "high", "naive"), found["y"].shape) | {"p": (n, len(found["classes"] or ()))}
+    shapes: dict[str, Any] = dict.fromkeys(("lead", "origin", "time"), (n,))
+    shapes |= dict.fromkeys(("low", "high", "naive", "scale"), found["y"].shape) | {
+        "p": (n, len(found["classes"] or ()))
+    }
     found = dict.fromkeys(shapes) | found
     for name, shape in shapes.items():
         found[name] = None if found[name] is None else _numbers(found[name], shape, name, file)

@@ -201,7 +201,7 @@ def write_setup(job: Prepared, run: Run) -> None:
         "split.safetensors": {**job.split._asdict(), "data": job.digest},
         "data.json": json.dumps(_facts(job), indent=1, ensure_ascii=False) + "\n",
     }
-    if (packed := job.kind.pack(job.dataset.x)) is not None:
+    if (packed := job.kind.pack(job.dataset)) is not None:
         content["past.safetensors"] = packed
     if job.learning_rates is not None:
         content["figures/learning-rate.svg"] = svg(job.learning_rates.figure())

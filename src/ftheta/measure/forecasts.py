@@ -26,6 +26,11 @@ LEVEL = 0.95  # of the intervals of forecasts
 MIN_ORIGINS = 5  # fewer have no confidence interval
 
 
+def each(a: np.ndarray) -> np.ndarray:
+    """(n,) or (n, D) as (n, D)."""
+    return a.reshape(len(a), -1)
+
+
 def crps_normal(y: Any, mean: Any, sd: Any) -> np.ndarray:
     """CRPS of normal forecasts, (n,).
 
@@ -47,7 +52,7 @@ class Backtest(Result):
     low: np.ndarray | None
     high: np.ndarray | None
     naive: np.ndarray  # seasonal naive forecasts of the same steps
-    scale: np.ndarray  # (n,) the naive forecast's mean error in the past
+    scale: np.ndarray  # (n,) or (n, D): the naive forecast's mean error in the past
     lead: np.ndarray  # (n,) steps ahead
     origin: np.ndarray  # (n,)
     time: np.ndarray | None = None
@@ -64,11 +69,9 @@ class Backtest(Result):
     def _columns(self) -> dict[str, np.ndarray]:
         """Of each step: errors, scaled errors, CRPS, hits and widths."""
 
-        def each(a: np.ndarray) -> np.ndarray:
-            return a.reshape(len(a), -1)
-
         error = np.abs(each(self.y) - each(self.predicted))
-        found = {"absolute": error.mean(1), "squared": (error**2).mean(1), "scaled": error.mean(1) / self.scale}
+        scaled = (error / each(self.scale)).mean(1)
+        found = {"absolute": error.mean(1), "squared": (error**2).mean(1), "scaled": scaled}
         if self.low is not None and self.high is not None:
             low, high = each(self.low), each(self.high)
             sd = np.maximum((high - low) / (2 * ndtri((1 + self.level) / 2)), 1e-12)
@@ -79,48 +82,49 @@ class Backtest(Result):
 
     def scores(self, *, level: float = 0.95, seed: int = 0) -> Scores:
         """MASE, RMSE, MAE; with intervals also CRPS, coverage and mean width."""
-        each = self._columns()
+        found = self._columns()
         origins, place = np.unique(self.origin, return_inverse=True)
         n = len(origins)
         boot = Bootstrap(n, level, seed=seed)
         counts = np.bincount(place, minlength=n).astype(float)
 
         def score(name: str, key: str, f: Callable[[np.ndarray], np.ndarray] = lambda m: m) -> Score:
-            sums = np.bincount(place, each[key], minlength=n)
-            value = float(f(np.asarray(each[key].mean())))
+            sums = np.bincount(place, found[key], minlength=n)
+            value = float(f(np.asarray(found[key].mean())))
             ends = boot.interval((counts, sums), lambda s: f(s[..., 1] / s[..., 0])) if n >= MIN_ORIGINS else None
             return Score(name, value, *(ends or (None, None)), "bootstrap of origins" if ends else "none")
 
-        found = [score("MASE", "scaled"), score("RMSE", "squared", np.sqrt), score("MAE", "absolute")]
-        if "hit" in each:
-            found += [score("CRPS", "crps"), score("coverage", "hit"), score("mean width", "width")]
-        return Scores(len(self.y), level, tuple(found))
+        made = [score("MASE", "scaled"), score("RMSE", "squared", np.sqrt), score("MAE", "absolute")]
+        if "hit" in found:
+            made += [score("CRPS", "crps"), score("coverage", "hit"), score("mean width", "width")]
+        return Scores(len(self.y), level, tuple(made))
 
     def columns(self) -> Mapping[str, Any]:
         """One row per number of steps ahead."""
-        each, leads = self._columns(), np.unique(self.lead)
-        naive = np.abs(self.y - self.naive).reshape(len(self.y), -1).mean(1)
+        found, leads = self._columns(), np.unique(self.lead)
+        naive = np.abs(each(self.y) - each(self.naive)).mean(1)
 
         def by_lead(values: np.ndarray, root: bool = False) -> np.ndarray:
             means = np.array([values[self.lead == k].mean() for k in leads])
             return np.sqrt(means) if root else means
 
-        found = {"steps ahead": leads, "forecasts": np.array([(self.lead == k).sum() for k in leads])}
-        found |= {
-            "MASE": by_lead(each["scaled"]),
-            "RMSE": by_lead(each["squared"], True),
-            "MAE": by_lead(each["absolute"]),
+        made = {
+            "steps ahead": leads,
+            "forecasts": np.array([(self.lead == k).sum() for k in leads]),
+            "MASE": by_lead(found["scaled"]),
+            "RMSE": by_lead(found["squared"], True),
+            "MAE": by_lead(found["absolute"]),
+            "MAE of seasonal naive": by_lead(naive),
         }
-        found["MAE of seasonal naive"] = by_lead(naive)
-        return found | ({"coverage": by_lead(each["hit"])} if "hit" in each else {})
+        return made | ({"coverage": by_lead(found["hit"])} if "hit" in found else {})
 
     @property
     def caption(self) -> str:
-        each, naive = self._columns(), np.abs(self.y - self.naive).reshape(len(self.y), -1).mean(1)
-        mase, other = each["scaled"].mean(), (naive / self.scale).mean()
+        found = self._columns()
+        mase, other = found["scaled"].mean(), np.mean(np.abs(each(self.y) - each(self.naive)) / each(self.scale))
         held = (
-            f"; the {self.level:.0%} intervals hold {each['hit'].mean():.0%}".replace("%", " %")
-            if "hit" in each
+            f"; the {self.level:.0%} intervals hold {found['hit'].mean():.0%}".replace("%", " %")
+            if "hit" in found
             else ""
         )
         n, h = len(np.unique(self.origin)), int(self.lead.max())
@@ -142,7 +146,7 @@ class Backtest(Result):
             )
         left.plot(at, y, color=GREY, lw=1.6, ls="-", label="what came")
         left.plot(at, predicted, color=PALETTE[0], lw=1.6, ls="--", label="forecast")
-        for start in at[np.flatnonzero(np.diff(self.origin, prepend=-1))][:60]:
+        for start in at[np.flatnonzero(np.diff(self.origin, prepend=self.origin[0] - 1))][:60]:
             left.axvline(start, color=GREY, lw=0.5, ls=":", zorder=0)
         left.set(xlabel="step (dotted: origins)", ylabel="value")
         table = self.columns()

@@ -97,8 +97,8 @@ class Kind:
         return {}
 
     @classmethod
-    def pack(cls, x: Any) -> dict[str, Any] | None:
-        """Raw x as arrays, where predictions continue it; None: they do not."""
+    def pack(cls, data: Dataset) -> dict[str, Any] | None:
+        """Raw data as arrays, where predictions continue it; None: they do not."""
         return None
 
     @classmethod

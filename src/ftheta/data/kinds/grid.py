@@ -43,13 +43,16 @@ class Grid(NamedTuple):
 
     freq: str = ""  # of pandas' periods; B: working days; empty: plain numbers
     step: int = 1
+    phase: int = 0  # the period of a step, modulo `step`
+    offset: int = 0  # nanoseconds from the start of a period to its time stamp; below 0: from its end
 
     @classmethod
     def of(cls, index: pd.Index) -> Grid:
         """The coarsest grid on which all time stamps of each series are apart."""
         times, names = levels_of(index)
         if times.dtype.kind != "M":
-            return cls("", _usual_step([np.asarray(times[names == n]) for n in pd.unique(names)]))
+            numbers = np.asarray(times)
+            return cls("", _usual_step([numbers[names == n] for n in pd.unique(names)]))._phased(times, numbers)
         dates = pd.DatetimeIndex(times)
         for freq in SEASONS:
             if freq == "B" and (dates.day_of_week >= 5).any():
@@ -57,8 +60,16 @@ class Grid(NamedTuple):
             number = cls(freq).raw(dates)
             parts = [number[names == n] for n in pd.unique(names)]
             if all(len(np.unique(p)) == len(p) for p in parts):
-                return cls(freq, _usual_step(parts))
+                return cls(freq, _usual_step(parts))._phased(times, number)
         raise _duplicate(dates, names)
+
+    def _phased(self, times: pd.Index, raw: np.ndarray) -> Grid:
+        """With the phase and the offset of these stamps, whose periods are `raw`."""
+        found = self._replace(phase=int(raw[0]) % self.step, offset=0)
+        if not self.freq:
+            return found
+        since = [(pd.DatetimeIndex(times) - found._starts(raw + k)).as_unit("ns").asi8 for k in (0, 1)]
+        return found._replace(offset=next((int(s[0]) for s in since if (s == s[0]).all()), 0))
 
     def raw(self, dates: pd.DatetimeIndex) -> np.ndarray:
         """Numbers of the periods."""
@@ -70,8 +81,7 @@ class Grid(NamedTuple):
     def numbers(self, times: Any) -> np.ndarray:
         """Steps of the grid, (T,) int64."""
         raw = self.raw(pd.DatetimeIndex(times)) if self.freq else np.asarray(times)
-        first = raw[:1] % self.step if len(raw) else 0
-        if ((raw - first) % self.step).any():
+        if ((raw - self.phase) % self.step).any():
             raise InputError(
                 "The time stamps are not evenly spaced, and not only because some are missing. Bring them to a grid, "
                 "e.g. with pandas' resample('D').mean()."
@@ -80,9 +90,12 @@ class Grid(NamedTuple):
 
     def times(self, numbers: np.ndarray) -> pd.Index:
         """Time stamps of steps."""
-        raw = np.asarray(numbers, np.int64) * self.step
+        raw = np.asarray(numbers, np.int64) * self.step + self.phase
         if not self.freq:
             return pd.Index(raw)
+        return self._starts(raw + (self.offset < 0)) + pd.Timedelta(self.offset, "ns")
+
+    def _starts(self, raw: np.ndarray) -> pd.DatetimeIndex:
         if self.freq == "B":
             return pd.DatetimeIndex(np.busday_offset(np.datetime64("1970-01-01"), raw, roll="forward"))
         return pd.PeriodIndex.from_ordinals(raw, freq=self.freq).to_timestamp()
@@ -99,14 +112,14 @@ class Grid(NamedTuple):
         return cycle // self.step if cycle % self.step == 0 and cycle > self.step else 1
 
     def facts(self) -> dict[str, Any]:
-        return {"freq": self.freq, "step": self.step}
+        return self._asdict()
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Grid:
-        freq, step = str(facts["freq"]), int(facts["step"])
-        if (freq and freq not in SEASONS) or step < 1:
-            raise ValueError(f"a grid of {freq!r}, {step}")
-        return cls(freq, step)
+        freq, step, phase, offset = str(facts["freq"]), *(int(facts[name]) for name in cls._fields[1:])
+        if (freq and freq not in SEASONS) or not 0 <= phase < step:
+            raise ValueError(f"a grid of {freq!r}, {step}, {phase}")
+        return cls(freq, step, phase, offset)
 
     def fitting(self, index: pd.Index) -> Grid:
         """This grid, if the index has such stamps."""
@@ -114,16 +127,19 @@ class Grid(NamedTuple):
         if (times.dtype.kind == "M") != bool(self.freq):
             found = "time stamps" if times.dtype.kind == "M" else "plain numbers"
             raise InputError(f"The index of X holds {found}, unlike that of the series of fit. Use the same kind.")
-        return self
+        return self._phased(times, self.raw(pd.DatetimeIndex(times)) if self.freq else np.asarray(times))
 
 
 def stamps(column: Any) -> pd.Index:
-    """A column of time as an index: dates, numbers of steps, or years such as 1960.25."""
+    """A column of time as an index: dates (20240131 and 202401 too), numbers of steps, or years such as 1960.25."""
     values = pd.Index(column)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = values.astype(values.dtype.categories.dtype)
     if values.hasnans:
         raise InputError(f"{int(values.isna().sum())} rows have no time stamp. Drop those rows, or fill them in.")
     if values.dtype.kind == "f":
-        per_year = round(1 / float(np.median(np.diff(np.sort(values)))[()] or 1)) if len(values) > 1 else 1
+        gaps = np.diff(np.unique(values))
+        per_year = round(1 / float(np.median(gaps))) if len(gaps) else 1
         if per_year in (4, 12) and float(np.min(np.asarray(values))) > 1000:  # years with a fraction
             months = (
                 np.rint(np.asarray(values) * 12).astype(int)
@@ -133,12 +149,26 @@ def stamps(column: Any) -> pd.Index:
             return pd.PeriodIndex.from_ordinals(months - 1970 * 12, freq="M").to_timestamp()
         if (np.asarray(values) == np.rint(values)).all():
             return values.astype(np.int64)
-    if values.dtype == object:
-        values = pd.Index(pd.to_datetime(values, errors="coerce", utc=True)) if _zones(values) < 2 else values
-        if values.dtype == object:
+    if values.dtype.kind in "iu":
+        return _written(values)
+    if values.dtype.kind == "O":
+        if _zones(values) > 1:
             raise InputError(
                 "The time stamps have several time zones. Convert them to one, e.g. pd.to_datetime(..., utc=True)."
             )
+        dates = pd.Index(pd.to_datetime(values, errors="coerce", utc=True))
+        if dates.hasnans:
+            raise InputError(f"{str(values[dates.isna()][0])!r} is not a time stamp. Write dates as 2024-01-31.")
+        return dates
+    return values
+
+
+def _written(values: pd.Index) -> pd.Index:
+    """Dates that are written as numbers, 20240131 or 202401; other numbers as they are."""
+    for least, most, form in ((19000101, 21001231, "%Y%m%d"), (190001, 210012, "%Y%m")):
+        if bool(np.all((values >= least) & (values <= most))):
+            dates = pd.to_datetime(values.astype(str), format=form, errors="coerce")
+            return values if dates.hasnans else dates
     return values
 
 
@@ -184,7 +214,7 @@ def _plain_times(index: pd.Index) -> pd.Index:
         index.to_timestamp()
         if isinstance(index, pd.PeriodIndex)
         else stamps(index)
-        if index.dtype.kind in "fO"
+        if index.dtype.kind in "fO" or index.hasnans
         else index
     )
     if isinstance(index, pd.DatetimeIndex) and index.tz is not None:  # days of the place, hours of the world
@@ -205,29 +235,38 @@ def _usual_step(parts: Sequence[np.ndarray]) -> int:
 
 def _duplicate(times: pd.Index, names: np.ndarray) -> InputError:
     twice = pd.MultiIndex.from_arrays([names, times]).duplicated()
-    example = times[int(np.argmax(twice))] if twice.any() else times[0]
+    if not twice.any():
+        return InputError(
+            "Some time stamps lie closer than the steps of the series of fit, or than a second. Bring them to a grid, "
+            "e.g. with pandas' resample('D').mean()."
+        )
+    example = times[int(np.argmax(twice))]
     return InputError(
         f"The time stamp {example} is there more than once. If there are several series, name them with --group "
         "COLUMN (an index of two levels in Python); else keep one row per time."
     )
 
 
-def tracks_of(frame: pd.DataFrame, grid: Grid, n_known: int, owner: str) -> tuple[Track, ...]:
-    """Each series on the grid, in the order of their first rows."""
+def widest(n: int) -> int:
+    """Steps over which n rows may be spread."""
+    return 50 * n + 1000
+
+
+def tracks_of(frame: pd.DataFrame, grid: Grid, n_targets: int) -> tuple[Track, ...]:
+    """Each series on the grid, in the order of their first rows; it ends with its last target."""
     times, names = levels_of(frame.index)
     number, found, cells = grid.numbers(times), [], frame.to_numpy(float)
-    n = cells.shape[1] - n_known
     for name in pd.unique(names):
         own = np.flatnonzero(names == name)
         own = own[np.argsort(number[own], kind="stable")]
         at = number[own]
         if (np.diff(at) == 0).any():
             raise _duplicate(times, names)
-        if at[-1] - at[0] > 50 * len(at) + 1000:
+        if at[-1] - at[0] > widest(len(at)):
             raise InputError(f"{len(at)} time stamps span {at[-1] - at[0] + 1} steps of the grid. Resample them first.")
         values = np.full((at[-1] - at[0] + 1, cells.shape[1]), np.nan)
         values[at - at[0]] = cells[own]
-        known = np.flatnonzero(np.isfinite(values[:, :n]).any(1))
+        known = np.flatnonzero(np.isfinite(values[:, :n_targets]).any(1))
         place = np.full(len(values), -1)
         place[: known[-1] + 1 if len(known) else 0] = 0
         found.append(Track(str(name), np.arange(at[0], at[-1] + 1), values, place))

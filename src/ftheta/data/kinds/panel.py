@@ -36,8 +36,13 @@ def filled(values: np.ndarray) -> np.ndarray:
 
 
 def logged(values: np.ndarray, log: np.ndarray) -> np.ndarray:
-    """Logarithms of the columns (..., D) where `log` is not 0."""
-    return np.where(np.asarray(log, bool), np.log(np.maximum(values, 1e-300)), values)
+    """Logarithms of the columns (..., D) where `log` is not 0; values at or below 0 have none: NaN."""
+    log = np.asarray(log, bool)
+    return np.where(log, np.log(np.where(log & (values > 0), values, np.nan)), values)
+
+
+def _differences(v: np.ndarray, d: int) -> np.ndarray:
+    return v[d:] - v[: max(0, len(v) - d)] if d else v
 
 
 @dataclass(frozen=True)
@@ -111,9 +116,12 @@ class Panel:
         return made
 
     def level(self, t: Track) -> np.ndarray:
-        """Values (T, D) filled, with logarithms."""
-        n = self.n_forecast
-        return logged(filled(t.values[: t.end, :n]), self.spec.facts["log"])
+        """Values (T, D) with logarithms, filled."""
+        return filled(logged(t.values[: t.end, : self.n_forecast], self.spec.facts["log"]))
+
+    def _missing(self, t: Track) -> np.ndarray:
+        """Which values (T, D) are not known."""
+        return ~np.isfinite(logged(t.values[: t.end, : self.n_forecast], self.spec.facts["log"]))
 
     def standardized(self, t: Track) -> np.ndarray:
         """z (T, D + K): differences and scales; NaN where a value is missing, and in the first d rows."""
@@ -121,14 +129,10 @@ class Panel:
         mean, scale = self.units(t)
         z = np.full((len(t.values), t.values.shape[1]), np.nan)
         v = self.level(t)
-        z[d : t.end, :n] = v[d:] - v[: len(v) - d] if d else v
-        missing = ~np.isfinite(t.values[: t.end, :n])
-        gone = missing | (
-            np.concatenate([missing[:0], np.ones((min(d, len(missing)), n), bool), missing[: len(missing) - d]])
-            if d
-            else False
-        )
-        z[: t.end, :n][gone] = np.nan
+        z[d : t.end, :n] = _differences(v, d)
+        missing = self._missing(t)
+        missing[d:] |= missing[: max(0, len(missing) - d)].copy()
+        z[: t.end, :n][missing] = np.nan
         z[:, n:] = filled(t.values[:, n:]) if t.values.shape[1] > n else t.values[:, n:]
         return (z - mean) / scale
 
@@ -139,7 +143,7 @@ class Panel:
         z = self.standardized(t)
         v = self.level(t)
         z[: t.end, :n] = 0.0
-        z[d : t.end, :n] = ((v[d:] - v[: len(v) - d] if d else v) - mean[:n]) / scale[:n]
+        z[d : t.end, :n] = (_differences(v, d) - mean[:n]) / scale[:n]
         return z
 
     def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
@@ -152,7 +156,7 @@ class Panel:
 
         x, targets, rows = self._stacked()
         if not len(rows):
-            raise self._too_short()
+            raise self.too_short()
         x, targets, rows = (torch.from_numpy(a) for a in (x, targets, rows))
         x, targets = (on_device(a.numpy(), dtype, device) for a in (x, targets))
         known = targets.isfinite().all(1)
@@ -170,22 +174,37 @@ class Panel:
         return Indexed(len(rows), get, batch_size=batch_size, shuffle=shuffle)
 
     def _stacked(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """All series below each other: inputs with known columns one step ahead, targets, and rows to predict."""
+        """All series below each other: inputs with known columns one step ahead, targets, and rows to predict.
+
+        A step that follows a gap is left out as a target: the gap was filled with a line that leads to it.
+        """
         n, d, window = self.n_forecast, int(self.spec.facts["difference"]), self.window
         xs, ys, rows, start = [], [], [], 0
         for t in self.tracks:
             z, x = self.standardized(t)[: t.end, :n], self.inputs(t)
             ahead = np.concatenate([x[1:, n:], x[-1:, n:]])
             xs.append(np.concatenate([x[: t.end, :n], ahead[: t.end]], 1))
+            z[1:][self._missing(t)[:-1].any(1)] = np.nan
             ys.append(z)
             usable = np.arange(max(t.begin, window + d), t.end)
             rows.append(start + (usable if self.kind.each else usable[np.isfinite(z[usable]).all(1)]))
             start += t.end
         return np.concatenate(xs), np.concatenate(ys), np.concatenate(rows)
 
-    def _too_short(self) -> InputError:
+    @property
+    def able(self) -> bool:
+        """Whether there is a step to learn from."""
+        return bool(len(self._stacked()[2]))
+
+    def too_short(self) -> InputError:
+        """Why there is nothing to learn from."""
         d, longest = int(self.spec.facts["difference"]), max((t.end for t in self.tracks), default=0)
         least = self.window + d + 1
+        if longest >= least:
+            return InputError(
+                f"The series has {longest} steps, but no step that is known follows {self.window} others that "
+                "are. Fill in missing values, use fewer lags, or drop the columns that are rarely known."
+            )
         return InputError(
             f"The series has {longest} steps; with lags={self.window}{f' of differences over {d} steps' if d else ''} "
             f"at least {least} are needed. Pass a longer series, or use fewer lags."

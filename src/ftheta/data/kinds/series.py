@@ -54,12 +54,14 @@ class Series(Kind):
         order = self._columns(frame, spec)
         facts: dict[str, Any] = {} if spec is None else dict(spec.facts)
         grid = Grid.of(frame.index) if spec is None else Grid.from_facts(facts).fitting(frame.index)
-        tracks = tracks_of(frame[order], grid, self._n_known(order), type(owner).__name__)
+        n = len(order) - self._n_known(order)
+        wanted = len(self.target) if self.target else n
+        tracks = tracks_of(frame[order], grid, wanted)
+        if not any(t.end for t in tracks):
+            raise InputError("No row has a value of the target. A series has at least one.")
         owner.n_features_in_ = len(order)
         if spec is not None:
             return Panel(tracks, spec, self, grid)
-        n = len(order) - self._n_known(order)
-        wanted = len(self.target) if self.target else n
         facts = {"columns": np.array([str(c) for c in order]), "targets": wanted, "forecast": n, **grid.facts()}
         made = Panel(tracks, InputSpec((len(order),), facts), self, grid)
         return replace(made, spec=self.learn(made))
@@ -98,10 +100,14 @@ class Series(Kind):
         raw = [filled(t.values[: t.end, :n]) for t in tracks]
         moves = facts["season"] > 1 or _difference(filled(longest.values[: longest.end, :1]), 1) > 0
         log = _spread_grows(raw, facts["season"]) & moves if self.log == "auto" else np.full(n, self.log)
-        if self.log is True and any((v <= 0).any() for v in raw):
+        if self.log is True and min(v.min(initial=1.0) for v in raw) <= 0:
             raise InputError("log=True needs values above 0. Use log=False, or shift the series.")
         facts["log"] = log.astype(np.int64)
-        level = logged(filled(longest.values[: longest.end, :n]), log)
+        level = filled(logged(longest.values[: longest.end, :n], log))
+        if self.difference not in ("auto", "season") and int(self.difference) >= longest.end:
+            raise InputError(
+                f"difference={self.difference}, and the series has {longest.end} steps. Use a smaller one."
+            )
         chosen = {"auto": 0, "season": facts["season"]}.get(str(self.difference), self.difference)
         facts["difference"] = (
             _difference(level[:, : inputs.n_targets], facts["season"]) if self.difference == "auto" else chosen
@@ -168,7 +174,8 @@ class Series(Kind):
         return {"target": target, "known_ahead": known, **share}
 
     @classmethod
-    def pack(cls, x: Any) -> dict[str, Any] | None:
+    def pack(cls, data: Dataset) -> dict[str, Any] | None:
+        x = data.x if data.ahead is None else pd.concat([data.x, data.ahead])
         times, names = levels_of(x.index)
         stamped = times.dtype.kind == "M"
         number = pd.DatetimeIndex(times).as_unit("ns").asi8 if stamped else np.asarray(times, np.int64)
@@ -230,12 +237,13 @@ def _made(data: Dataset, x: Any, roles: Mapping[str, Any], notes: Sequence[str])
     known = roles.get("known_ahead", ())
     own = [roles["target"]] if roles.get("target") else [c for c in names if c not in known]
     y = x.set_axis(names, axis=1)[own].to_numpy(float)
+    ahead = None
     if roles.get("train"):
         kept = np.isfinite(y).any(1)
-        x, y = (x, y) if kept.all() else (x[kept], y[kept])
+        x, y, ahead = (x, y, None) if kept.all() else (x[kept], y[kept], x[~kept])
     y = y[:, 0] if len(own) == 1 else y
     about: dict[str, Any] = {"feature_names": names, "target_names": (), "task": "regression"}
-    return replace(data, x=x, y=y, notes=(*data.notes, *notes), **about)
+    return replace(data, x=x, y=y, ahead=ahead, notes=(*data.notes, *notes), **about)
 
 
 def _spread_grows(raw: Sequence[np.ndarray], season: int) -> np.ndarray:

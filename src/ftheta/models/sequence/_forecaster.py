@@ -22,14 +22,14 @@ from sklearn.utils.validation import check_is_fitted
 from ...base import Estimator
 from ...check import Count, Share
 from ...data import InputSpec, TargetSpec
-from ...data.kinds.grid import Grid, Track
+from ...data.kinds.grid import Grid, Track, widest
 from ...data.kinds.panel import Panel, logged
 from ...data.kinds.series import Series
 from ...errors import InputError
 from ...measure import Backtest
 from ...store import Tree
 from ...tasks import Forecast
-from ._origins import Origin, Steps, by_row, extended, part_of, seen, shaped, summed
+from ._origins import Origin, Steps, by_row, extended, forecasts, joined, seen, shaped, summed
 
 REFITS = 5  # of models whose fit is cheap, to measure errors
 ORIGINS = 40  # at most, of free runs between two fits
@@ -130,8 +130,9 @@ class Forecaster:
     def levels(self: Any, panel: Panel, origins: Sequence[Origin], h: int) -> np.ndarray:
         """Free runs (N, h, D) without scales and differences; of logarithms where those are modeled."""
         n, d = panel.n_forecast, int(panel.spec.facts["difference"])
-        if short := [o.at for o in origins if o.at < d + 1]:
-            raise InputError(f"The series has {short[0]} steps, and differences over {d} steps are modeled. Pass more.")
+        if short := [o for o in origins if o.at < d + 1]:
+            name = f" {short[0].track.name!r}" * (len(panel.tracks) > 1)
+            raise InputError(f"The series{name} has {short[0].at} steps; forecasts need {d + 1} at least. Pass more.")
         known, units = list(seen(panel, origins)), [panel.units(o.track) for o in origins]
         z = self.free_run([x[d:] for x, _ in known], self._ahead(panel, origins, h), h)
         mean, scale = (np.stack([u[k][:n] for u in units])[:, None] for k in (0, 1))
@@ -153,15 +154,15 @@ class Forecaster:
         for track, at in origins:
             if id(track.values) not in inputs:
                 inputs[id(track.values)] = panel.inputs(track)
-            rows = inputs[id(track.values)][at : at + h, n:]
-            known = np.isfinite(track.values[at : at + h, n:]).all(1)
-            if len(rows) < h or not known.any():
+            known = np.flatnonzero(np.isfinite(track.values[at : at + h, n:]).all(1))
+            given = int(known[-1]) + 1 if len(known) else 0  # a gap before is filled with a line
+            if given < h:
                 names = ", ".join(map(str, panel.spec.facts["columns"][n:]))
                 raise InputError(
-                    f"horizon={h}, but the columns known ahead ({names}) are given for {len(rows)} steps after the "
+                    f"horizon={h}, but the columns known ahead ({names}) are given for {given} steps after the "
                     "last value. Add rows that have them and leave the target empty, or forecast fewer steps."
                 )
-            found.append(rows)
+            found.append(inputs[id(track.values)][at : at + h, n:])
         return np.stack(found)
 
     # ---- intervals
@@ -193,6 +194,8 @@ class Forecaster:
         count = int(n * self.calibration)
         if count < 2 * len(panel.tracks) or n - count < 4 * len(panel.tracks):
             return []
+        if self.needs_lags and not panel.take(slice(0, n - count)).able:
+            return []
         ends = np.linspace(n - count, n, min(parts, count) + 1).astype(int)
         return list(zip(ends[:-1], ends[1:], strict=True))
 
@@ -211,6 +214,8 @@ class Forecaster:
             [np.pad(e, ((0, 0), (0, h - e.shape[1]), (0, 0)), constant_values=np.nan) for e in found]
         )
         known = np.asarray(np.isfinite(errors).all(2))  # (N, H)
+        if not known.any():
+            return
         count = known.sum(0)
         s = np.sqrt(np.where(known[..., None], errors**2, 0.0).sum(0) / np.maximum(count, 1)[:, None])
         s = np.maximum.accumulate(np.where((count >= min(5, len(errors)))[:, None], s, 0.0), axis=0)
@@ -247,7 +252,7 @@ class Forecaster:
 
     def paths_of(self: Any, panel: Panel, origins: Sequence[Origin], h: int, level: float = 0.95) -> Steps:
         """`paths`, where the last origins have fewer steps to come."""
-        longest = {id(o.track): extended(o.track, o.track.end + h) for o in origins}
+        longest = {id(o.track): extended(o.track, o.track.end + h, panel.n_forecast) for o in origins}
         return self.paths(panel, [o._replace(track=longest[id(o.track)]) for o in origins], h, level)
 
     def _least(self: Any, panel: Panel) -> int:
@@ -257,15 +262,15 @@ class Forecaster:
     def _after_past(self: Any, panel: Panel, track: Track) -> Track:
         """A series of X with the rows of fit before it."""
         past = next((t for t in panel.past if t.name == track.name), None)
-        if past is None or track.time[0] <= past.time[0]:
+        first = track.time[0]
+        if past is None or first <= past.time[0] or first - past.time[-1] > widest(len(past.time)):
             return track
-        kept = past.time < track.time[0]
-        gap = np.arange(past.time[kept][-1] + 1, track.time[0])
-        time = np.concatenate([past.time[kept], gap, track.time])
-        empty = np.full((len(gap), track.values.shape[1]), np.nan)
-        values = np.concatenate([past.values[kept], empty, track.values])
-        place = np.concatenate([np.arange(-int(kept.sum()) - len(gap), 0) * 0, np.where(track.place >= 0, 1, -1)])
-        return Track(track.name, time, values, place, int(kept.sum()) + len(gap))
+        kept, before = past.time < first, first - past.time[0]
+        values = np.full((before + len(track.time), track.values.shape[1]), np.nan)
+        values[past.time[kept] - past.time[0]] = past.values[kept]
+        values[before:] = track.values
+        place = np.concatenate([np.zeros(before, np.int64), np.where(track.place >= 0, 1, -1)])
+        return Track(track.name, np.arange(past.time[0], track.time[-1] + 1), values, place, before)
 
     def backtest(
         self: Any,
@@ -287,21 +292,23 @@ class Forecaster:
         """
         h = self.horizon if horizon is None else horizon
         step = h if stride is None else stride
-        n = len(X)
+        whole = self.kind().check(X, clone(self))
+        if len(whole.tracks) > 1:
+            raise InputError(f"X holds {len(whole.tracks)} series; backtest takes one. Pass them one by one.")
+        frame, n = whole.frame(), whole.tracks[0].end
         first = n - h - step * (origins - 1)
         if first < 4:
             raise InputError(f"{origins} origins of {h} steps need more than {n} steps. Use fewer, or a longer series.")
-        parts: list[dict[str, np.ndarray]] = []
-        model = None
-        for i in range(origins):
-            at = first + i * step
+        parts: list[dict[str, Any]] = []
+        model: Any = None
+        for at in range(first, first + origins * step, step):
             if model is None or refit:
-                model: Any = clone(self)
-                model.fit(X[:at] if not hasattr(X, "iloc") else X.iloc[:at])
-            parts.append(model.rolled(part_of(X, at, at + h), h))
-        made = {name: np.concatenate([p[name] for p in parts]) for name in parts[0] if parts[0][name] is not None}
-        origin = np.repeat(np.arange(origins), [len(p["predicted"]) for p in parts])
-        return Backtest.of(made | {"origin": origin}, name=type(self).__name__)
+                fresh: Any = clone(self)
+                model = fresh.fit(frame.iloc[:at])
+            panel = model.panel(frame.iloc[: at + h])
+            start = [Origin(panel.tracks[0], at)]
+            parts += forecasts(panel, start, model.paths_of(panel, start, h), h)
+        return Backtest.of(joined(parts), name=type(self).__name__)
 
     def score(self: Any, X: Any, y: Any = None) -> float:
         """R² of the forecasts of all rows of X one step ahead."""

@@ -7,7 +7,7 @@ Shapes: N origins, h steps ahead, T steps of a series, D columns that are foreca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,17 +71,13 @@ def seen(panel: Panel, origins: Sequence[Origin]) -> Iterator[tuple[np.ndarray, 
         yield x[:at], level[:at]
 
 
-def extended(track: Track, n: int) -> Track:
-    """With empty rows up to n; known columns keep their last value."""
-    more = n - len(track.time)
-    if more <= 0:
-        return track
-    rows = np.repeat(filled(track.values)[-1:], more, axis=0)
-    return track._replace(
-        values=np.concatenate([track.values, rows]),
-        time=track.time[0] + np.arange(n),
-        place=np.pad(track.place, (0, more), constant_values=-1),
-    )
+def extended(track: Track, rows: int, n: int) -> Track:
+    """With rows up to a number; after the last row that is given, the columns from n on keep their last value."""
+    rows = max(rows, len(track.time))
+    values = np.pad(track.values, ((0, rows - len(track.time)), (0, 0)), constant_values=np.nan)
+    values[track.end :, n:] = filled(values[:, n:])[track.end :]
+    place = np.pad(track.place, (0, rows - len(track.time)), constant_values=-1)
+    return track._replace(values=values, time=track.time[0] + np.arange(rows), place=place)
 
 
 def summed(z: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -92,45 +88,43 @@ def summed(z: np.ndarray, before: np.ndarray) -> np.ndarray:
     return v[:, d:]
 
 
-def part_of(X: Any, start: int, stop: int) -> Any:
-    """A part of a series that keeps the numbers of its rows."""
-    if hasattr(X, "iloc"):
-        return X.iloc[start:stop]
-    array = np.asarray(X, float)
-    return pd.DataFrame(array.reshape(len(array), -1)).iloc[start:stop]
-
-
 def by_row(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int, rows: pd.MultiIndex) -> dict[str, Any]:
     """Forecasts in the order of the rows of X; `kept` are the numbers of the rows that have one."""
-    parts = list(_parts(panel, origins, ran, h))
-    found: dict[str, Any] = {}
-    for name in parts[0]:
-        values = [p[name] for p in parts]
-        found[name] = None if values[0] is None else np.concatenate(values)
-        if found[name] is not None and found[name].ndim == 2 and found[name].shape[1] == 1:
-            found[name] = found[name][:, 0]
+    found = joined(list(forecasts(panel, origins, ran, h)))
     made = pd.MultiIndex.from_arrays([found.pop("which"), found["time"]])
     place = made.get_indexer(rows)
     kept = np.flatnonzero(place >= 0)
     return {name: None if v is None else v[place[kept]] for name, v in found.items()} | {"kept": kept}
 
 
-def _parts(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int) -> Iterator[dict[str, Any]]:
+def joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Forecasts below each other; (n,) where there is one column."""
+    found: dict[str, Any] = {}
+    for name in parts[0]:
+        values = [p[name] for p in parts]
+        found[name] = None if values[0] is None else np.concatenate(values)
+        if found[name] is not None and found[name].ndim == 2 and found[name].shape[1] == 1:
+            found[name] = found[name][:, 0]
+    return found
+
+
+def forecasts(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int) -> Iterator[dict[str, Any]]:
+    """Of each origin: forecasts of the steps whose values are known, and what they are judged by."""
     number = {t.name: i for i, t in enumerate(panel.tracks)}
     n, season = panel.n_targets, int(panel.spec.facts["season"])
     scales = {t.name: _naive_error(_past_of(panel, t).values[:, :n], season) for t in panel.tracks}
     for i, (track, at) in enumerate(origins):
-        k = min(h, track.end - at)
+        k = max(0, min(h, track.end - at))
         y = track.values[at : at + k, :n]
         kept = np.isfinite(y).all(1)
-        before = filled(track.values[max(0, at - season) : at, :n])
+        before = filled(track.values[:at, :n])[-season:]
         lead = np.arange(1, k + 1)
         naive = before[(lead - 1) % season] if at >= season else np.repeat(before[-1:], k, 0)
         ends = {e: None if v is None else v[i, :k][kept] for e, v in (("low", ran.low), ("high", ran.high))}
         yield {
             **{"y": y[kept], "predicted": ran.predicted[i, :k][kept], **ends, "naive": naive[kept], "lead": lead[kept]},
             **{
-                "scale": np.full(kept.sum(), scales[track.name]),
+                "scale": np.repeat(scales[track.name][None], kept.sum(), 0),
                 "origin": np.full(kept.sum(), track.time[at] * len(panel.tracks) + number[track.name]),
             },
             **{"time": track.time[at : at + k][kept], "which": np.full(kept.sum(), track.name)},
@@ -141,9 +135,10 @@ def _past_of(panel: Panel, track: Track) -> Track:
     return next((t for t in panel.past if t.name == track.name), track)
 
 
-def _naive_error(y: np.ndarray, season: int) -> float:
-    """Mean absolute error of the seasonal naive forecast in the past: the unit of MASE."""
+def _naive_error(y: np.ndarray, season: int) -> np.ndarray:
+    """Mean absolute error (D,) of the seasonal naive forecast in the past: the unit of MASE; 1 where it has none."""
     season = season if len(y) > season else 1
     gaps = np.abs(y[season:] - y[:-season])
-    found = float(np.nanmean(gaps)) if np.isfinite(gaps).any() else 0.0
-    return found or 1.0
+    known = np.isfinite(gaps)
+    found = np.where(known, gaps, 0.0).sum(0) / np.maximum(known.sum(0), 1)
+    return np.where(found > 0, found, 1.0)

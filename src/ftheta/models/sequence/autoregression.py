@@ -38,22 +38,20 @@ class ARForecaster(PlainForecaster):
         most = min(max(MAX_ORDER, season + 1), max(1, (longest - columns) // (3 * n + 1)))
         orders = range(0, most + 1) if self.lags == "auto" else [self.lags]
         gap = np.full((max(orders), panel.spec.shape[0]), np.nan)
-        rows = [np.concatenate([gap, self._rows(panel, i)]) for i in range(len(panel.tracks))]
-        z = np.concatenate(rows)
+        z = np.concatenate([a for t in panel.tracks for a in (gap, panel.standardized(t)[: t.end])])
         y, u = z[:, :n], z[:, n:]
-        skip = max(orders)  # the same steps for every order
+        before = _known_before(y)
+        if len(orders) > 1:
+            orders = [p for p in orders if np.sum(before >= p) + p >= (3 * n + 1) * p + columns] or [0]
+        same = before >= max(orders)  # the same steps for every order
+        if not same.any():
+            raise panel.too_short()
         scores = {}
         for p in orders if len(orders) > 1 else []:
-            residuals = autoregression(y, p, u)[1][skip - p :]
+            residuals = autoregression(y, p, u)[1][same[p:]]
             scores[p] = sum(aicc(residuals[:, k], 1 + p * n + u.shape[1]) for k in range(n))
         self.order_ = min(scores, key=lambda p: scores[p]) if scores else orders[0]
         self.coef_ = autoregression(y, self.order_, u)[0]
-
-    @staticmethod
-    def _rows(panel: Panel, i: int) -> np.ndarray:
-        track = panel.tracks[i]
-        z = panel.standardized(track)
-        return z[: track.end]
 
     def _least(self, panel: Panel) -> int:
         return int(panel.spec.facts["difference"]) + max(getattr(self, "order_", 1), 1)
@@ -68,3 +66,10 @@ class ARForecaster(PlainForecaster):
             made[:, k] = x @ self.coef_
             state = np.concatenate([state, made[:, k : k + 1]], 1)[:, 1:] if p else state
         return made
+
+
+def _known_before(y: np.ndarray) -> np.ndarray:
+    """How many rows without a gap precede each known row; -1 for one that is not known: (T,)."""
+    known, at = np.isfinite(y).all(1), np.arange(len(y))
+    last_gap = np.maximum.accumulate(np.where(known, -1, at))
+    return np.where(known, at - last_gap - 1, -1)

@@ -68,7 +68,8 @@ class CommitteeForecaster(PlainForecaster):
         for member in self.members_:
             seen = replace(panel, spec=member.input_, kind=member.kind())
             found.append(member._restored(seen, member.levels(seen, origins, h)))
-        return logged(np.mean(found, 0), np.asarray(panel.spec.facts["log"]))
+        mean, log = np.mean(found, 0), np.asarray(panel.spec.facts["log"], bool)
+        return logged(np.where(log, np.maximum(mean, 1e-300), mean), log)
 
     def _least(self, panel: Panel) -> int:
         return max(m._least(replace(panel, spec=m.input_, kind=m.kind())) for m in self.members_)

@@ -164,8 +164,8 @@ class TCNForecaster(NeuralForecaster):
 
     def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
         n, window = self.target_.n, int(self.input_.facts["window"])
-        x = torch.as_tensor(_window(pasts, ahead, n, window), dtype=self._dtype, device=self._device)
-        known = torch.as_tensor(np.concatenate([ahead[:, 1:], ahead[:, -1:]], 1), dtype=self._dtype)
+        after, past = np.concatenate([ahead[:, 1:], ahead[:, -1:]], 1), _window(pasts, ahead, n, window)
+        x, known = (torch.as_tensor(a, dtype=self._dtype, device=self._device) for a in (past, after))
         made = []
         with self.running():
             for k in range(h):
