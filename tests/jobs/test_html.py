@@ -77,7 +77,7 @@ def test_histograms_count_numbers_in_bins_and_levels_by_how_frequent_they_are():
     counts, said = histogram(np.r_[np.arange(100.0), np.nan])
     assert counts == [5] * 20 and said == "0 to 99, median 49.5"
     assert histogram(np.arange(50.0), np.arange(100.0))[0] == [5] * 10 + [0] * 10  # in the bins of all rows
-    assert histogram([1, 2, 2, 3]) == ([2, 1, 1], "2 50 %, 1 25 %, 3 25 %")
+    assert histogram([1, 2, 2, 3]) == ([2, 1, 1], "2: 50 %, 1: 25 %, 3: 25 %")
     assert histogram(["b"], ["a", "a", "b"]) == ([0, 1], "a 0 %, b 100 %")
     counts, said = histogram(np.arange("2020-01-01", "2020-02-10", dtype="datetime64[D]"))
     assert sum(counts) == 40 and said == "2020-01-01 to 2020-02-09, median 2020-01-20"
