@@ -310,7 +310,8 @@ def _advice(first: Entrant, best: TrainedRun, clock: Clock, cost: str) -> Iterat
     p, classes = answers.get("p"), answers.get("classes", ())
     if cost:
         yield threshold(y, answers, cost)
-    if np.ndim(y) == 1 and ("p" not in answers or p is not None):
+    apart = first.job.kind.split == "random"  # a step of a series is judged by those before it
+    if apart and np.ndim(y) == 1 and ("p" not in answers or p is not None):
         yield suspects(y, answers["predicted"], p, classes, rows)
     if clock.left > REFITS * first.seconds:
         try:

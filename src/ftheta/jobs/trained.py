@@ -188,15 +188,16 @@ class TrainedRun:
         """Scores on the rows of a file that has the target; arguments as in `predict`, `cost` as in `compare`."""
         rows = self.reader.read(file, skip_bad=skip_bad, required=True, **layout)
         task, names = self.task, self.facts["classes"]
-        y, made = None, {}
+        y, made, n = None, {}, len(rows.x)
         if task.needs_y:
             task.check_split(str(file), getattr(self.model, "classes_", rows.y), rows.y)
-            _, y, made = task.answered(self.model, rows.X, rows.y, names, files.interval(self.run))
+            kept, y, made = task.answered(self.model, rows.X, rows.y, names, files.interval(self.run))
+            n = n if isinstance(kept, slice) else len(kept)
         scores = task.score(y, made, model=self.model, X=rows.X, seed=self.config.seed)
         known = files.result(self.run).get("baseline") if self.run.has("result.json") else None
         constant = None if known is None else known["constant"]
         simple = Scored(task, self.model, rows.X, y, made, scores).against(constant)
-        table = result_table({"part": Path(file).name, "rows": len(rows.x), **scores, **simple})
+        table = result_table({"part": Path(file).name, "rows": n, **scores, **simple})
         said = [table.caption, simple.get("verdict", "")]
         said += [threshold(y, made, cost).caption] if cost else []
         if self._in_columns and (seen := self._seen(rows.X)):

@@ -166,8 +166,8 @@ class Backtest(Result):
 
 def forecast_tests(y: Any, a: Any, b: Any, origin: Any) -> tuple[np.ndarray, np.ndarray]:
     """Root mean squared errors of two forecasts by origin, (N,) each: what a paired test compares."""
-    y, a, b = (np.asarray(v, float).reshape(len(origin), -1) for v in (y, a, b))
-    if not len(y) == len(a) == len(b):
+    y, a, b = (each(np.asarray(v, float)) for v in (y, a, b))
+    if not len(y) == len(a) == len(b) == len(origin):
         raise InputError(f"y, a and b have {len(y)}, {len(a)} and {len(b)} rows; they must be the same steps.")
     place = np.unique(origin, return_inverse=True)[1]
     counts = np.bincount(place)

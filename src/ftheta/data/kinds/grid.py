@@ -148,7 +148,7 @@ def stamps(column: Any) -> pd.Index:
             )
             return pd.PeriodIndex.from_ordinals(months - 1970 * 12, freq="M").to_timestamp()
         if (np.asarray(values) == np.rint(values)).all():
-            return values.astype(np.int64)
+            values = values.astype(np.int64)
     if values.dtype.kind in "iu":
         return _written(values)
     if values.dtype.kind == "O":
@@ -188,7 +188,8 @@ def frame_of(X: Any, owner: str) -> pd.DataFrame:
             raise InputTypeError(f"X must be a series of numbers: {error}.") from None
         if array.ndim not in (1, 2) or not array.size:
             raise InputError(f"X has shape {array.shape}; {owner} takes a series (T,) or (T, D) with T >= 1.")
-        frame = pd.DataFrame(array.reshape(len(array), -1))
+        array = array.reshape(len(array), -1)
+        frame = pd.DataFrame(array, columns=["y"] if array.shape[1] == 1 else None)
     if not len(frame) or not frame.shape[1]:
         raise InputError(f"X is empty; {owner} takes a series of at least one step.")
     texts = [c for c in frame.columns if frame[c].dtype.kind not in "fiub"]

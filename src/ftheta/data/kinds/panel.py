@@ -95,7 +95,8 @@ class Panel:
         """The series of fit."""
         f = self.spec.facts
         ends = np.cumsum(f["lengths"])
-        parts = zip(f["names"], np.split(f["time"], ends[:-1]), np.split(f["values"], ends[:-1]), strict=True)
+        values = np.where(f["missing"], np.nan, f["values"])
+        parts = zip(f["names"], np.split(f["time"], ends[:-1]), np.split(values, ends[:-1]), strict=True)
         return tuple(Track(str(n), time, values, np.zeros(len(time), np.int64)) for n, time, values in parts)
 
     def units(self, t: Track) -> tuple[np.ndarray, np.ndarray]:

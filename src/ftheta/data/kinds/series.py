@@ -130,7 +130,8 @@ class Series(Kind):
         shapes = {"columns": (c,), "mean": (g, c), "scale": (g, c), "log": (n,), "lengths": (g,), "season": ()}
         found = {name: np.shape(f[name]) for name in shapes}
         steps = int(np.sum(f["lengths"]))
-        if found != shapes or np.shape(f["values"]) != (steps, c) or np.shape(f["time"]) != (steps,):
+        rows = [np.shape(f[name]) for name in ("values", "missing", "time")]
+        if found != shapes or rows != [(steps, c), (steps, c), (steps,)]:
             raise ValueError(f"a series of {c} columns with facts of shapes {found}")
         if not 0 < int(f["targets"]) <= n <= c or int(f["difference"]) < 0 or int(f["season"]) < 1:
             raise ValueError("a series that is forecast from nothing")
@@ -294,8 +295,10 @@ def _units(names: Sequence[str], width: int) -> dict[str, Any]:
 def _past(tracks: Sequence[Track]) -> dict[str, Any]:
     """All values up to the end of each series: forecasts start from there."""
     ends = [t.end for t in tracks]
+    values = np.concatenate([t.values[:e] for t, e in zip(tracks, ends, strict=True)])
     return {
-        "values": np.concatenate([t.values[:e] for t, e in zip(tracks, ends, strict=True)]),
+        "values": np.nan_to_num(values),  # a file of numbers that are not finite would be refused
+        "missing": np.isnan(values),
         "time": np.concatenate([t.time[:e] for t, e in zip(tracks, ends, strict=True)]),
         "lengths": np.array(ends, np.int64),
     }
