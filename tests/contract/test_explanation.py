@@ -223,9 +223,9 @@ SUBJECTS = {  # what makes it, its rows, what it can give
     ),
     "two units": (lambda: Recurrent(2, 2, "rnn"), (STEPS, None), MODULE | RECURRENT | {"phase"}),
     "forecaster": (
-        lambda: ARForecaster(lags=2, log=False, difference=0, calibration=0).fit(SERIES[:80]),
+        lambda: ARForecaster(lags=2, log=False, difference=0).fit(SERIES[:80]),
         (SERIES[80:, None], SERIES[80:]),
-        {"residual-tests"},
+        {"anomalies", "free-run", "one-step", "residual-tests"},
     ),
     "highway": (lambda: Highway(4), (X, None), MODULE | {"cell"}),
     "not fitted": (MLPClassifier, (X, CLASSES), {"gradient-history", "learning-rate"}),

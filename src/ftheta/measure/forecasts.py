@@ -148,7 +148,7 @@ class Backtest(Result):
         left.plot(at, predicted, color=PALETTE[0], lw=1.6, ls="--", label="forecast")
         for start in at[np.flatnonzero(np.diff(self.origin, prepend=self.origin[0] - 1))][:60]:
             left.axvline(start, color=GREY, lw=0.5, ls=":", zorder=0)
-        left.set(xlabel="step (dotted: origins)", ylabel="value")
+        left.set(title=self.name, xlabel="step (dotted: origins)", ylabel="value")
         table = self.columns()
         for key, label in (("MAE", "forecast"), ("MAE of seasonal naive", "seasonal naive")):
             marker = "o" if len(table["steps ahead"]) < 30 else ""
@@ -159,7 +159,7 @@ class Backtest(Result):
                 ms=3,
                 label=f"error of {label}" if key != "MAE" else "error of the forecast",
             )
-        right.set(xlabel="steps ahead", ylabel="mean absolute error", ylim=(0, None))
+        right.set(title="by steps ahead", xlabel="steps ahead", ylabel="mean absolute error", ylim=(0, None))
         legend(figure)
         return figure
 

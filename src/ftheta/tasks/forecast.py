@@ -61,7 +61,7 @@ class Forecast(Task):
         """The first steps of a series have no forecast."""
         made = self.predict(model, X, names, held)
         kept = made.pop("kept")
-        del made["y"]
+        del made["y"], made["which"]
         return kept, self.truth(y, model)[kept], made
 
     def columns(self, predictions: Predictions) -> dict[str, Any]:

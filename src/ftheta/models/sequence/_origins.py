@@ -91,7 +91,7 @@ def summed(z: np.ndarray, before: np.ndarray) -> np.ndarray:
 def by_row(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int, rows: pd.MultiIndex) -> dict[str, Any]:
     """Forecasts in the order of the rows of X; `kept` are the numbers of the rows that have one."""
     found = joined(list(forecasts(panel, origins, ran, h)))
-    made = pd.MultiIndex.from_arrays([found.pop("which"), found["time"]])
+    made = pd.MultiIndex.from_arrays([found["which"], found["time"]])
     place = made.get_indexer(rows)
     kept = np.flatnonzero(place >= 0)
     return {name: None if v is None else v[place[kept]] for name, v in found.items()} | {"kept": kept}
