@@ -1,8 +1,9 @@
 """What all forecasters share: the series they continue, free runs from any origin, intervals, rolling origins.
 
     free run:   ŷ_{t+1} = f(y_t, y_{t-1}, ...),   ŷ_{t+2} = f(ŷ_{t+1}, y_t, ...),   ...
-    interval:   ŷ_{t+k} ± q s_k,   s_k: root mean squared error k steps ahead of a model fitted to the steps before;
-                q: quantile of the errors over s_k
+    interval:   ŷ_{t+k} ± q t s_k,   s_k: root mean squared error k steps ahead of a model fitted to the steps before;
+                q: quantile of the errors over s_k;  t: quantile of Student's t over the normal one, with as many
+                degrees of freedom as there are runs that do not overlap
 
 Shapes: N origins, h steps ahead, T steps of a series, D columns that are forecast, K columns known ahead.
 """
@@ -16,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from annotated_types import Ge
+from scipy.special import ndtri, stdtrit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -201,11 +203,12 @@ class Forecaster:
 
     def forget_errors(self) -> None:
         """Errors of an earlier fit."""
-        for name in ("spread_", "ratios_"):
+        for name in ("spread_", "ratios_", "runs_"):
             vars(self).pop(name, None)
 
-    def keep_errors(self: Any, found: Sequence[np.ndarray]) -> None:
-        """Learn from errors what intervals need: s_k, never smaller than nearer to the origin, and errors over it."""
+    def keep_errors(self: Any, found: Sequence[np.ndarray], steps: int) -> None:
+        """Learn from errors what intervals need: s_k, never smaller than nearer to the origin, errors over it, and in
+        how many runs, one after the other, those steps would be."""
         found = [e for e in found if e.size]
         if not found:
             return
@@ -219,7 +222,7 @@ class Forecaster:
         count = known.sum(0)
         s = np.sqrt(np.where(known[..., None], errors**2, 0.0).sum(0) / np.maximum(count, 1)[:, None])
         s = np.maximum.accumulate(np.where((count >= min(5, len(errors)))[:, None], s, 0.0), axis=0)
-        self.spread_ = np.maximum(s, 1e-12)
+        self.spread_, self.runs_ = np.maximum(s, 1e-12), max(1.0, steps / len(s))
         self.ratios_ = np.sort(np.abs(errors / self.spread_)[known], axis=0)
 
     def _half_widths(self: Any, h: int, level: float) -> np.ndarray | None:
@@ -227,7 +230,8 @@ class Forecaster:
         if not hasattr(self, "ratios_"):
             return None
         s, n = self.spread_, len(self.ratios_)
-        rank = min(n, int(np.ceil((n + 1) * level)))
+        rank, upper = min(n, int(np.ceil((n + 1) * level))), (1 + level) / 2
+        s = s * float(stdtrit(self.runs_, upper) / ndtri(upper))
         steps = np.arange(1, h + 1)
         beyond = np.sqrt(np.maximum(steps / len(s), 1.0))[:, None]  # as errors of a random walk, where they grow
         return self.ratios_[rank - 1] * s[np.minimum(steps, len(s)) - 1] * np.where(s[-1] > 1.5 * s[0], beyond, 1.0)
@@ -337,13 +341,13 @@ class PlainForecaster(Forecaster, Estimator):
         self._check_parameters()
         panel = self.kind().check(X, self)
         self.input_, self.target_ = panel.spec, TargetSpec("forecast", panel.n_forecast)
-        found = []
-        for begin, stop in self.blocks(panel, REFITS):
+        found, blocks = [], self.blocks(panel, REFITS)
+        for begin, stop in blocks:
             self.learn(panel.take(slice(0, begin)))
             found.append(self.measured(panel, begin, stop))
         self.forget_errors()
         self.learn(panel)
-        self.keep_errors(found)
+        self.keep_errors(found, sum(stop - begin for begin, stop in blocks))
         return self
 
     def get_state(self) -> dict[str, Tree]:

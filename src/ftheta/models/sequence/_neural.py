@@ -27,8 +27,8 @@ class _Measure(Steps):
 
     kept = ("found",)
 
-    def __init__(self, measure: Callable[[], Any]) -> None:
-        self.measure, self.found = measure, None
+    def __init__(self, measure: Callable[[], Any], steps: int) -> None:
+        self.measure, self.steps, self.found = measure, steps, None
 
     def advance(self) -> None:
         self.found = self.measure()
@@ -65,7 +65,7 @@ class NeuralForecaster(Forecaster, NeuralEstimator):
             self.module_.eval()
             return self.measured(panel, begin, stop)
 
-        self._measure = _Measure(errors)
+        self._measure = _Measure(errors, stop - begin)
         first = Data(panel.take(slice(0, begin)))
         return Phases(
             [
@@ -81,7 +81,7 @@ class NeuralForecaster(Forecaster, NeuralEstimator):
     def finish(self, process: Any) -> None:
         measure = vars(self).pop("_measure", None)
         if measure is not None and measure.found is not None:
-            self.keep_errors([measure.found])
+            self.keep_errors([measure.found], measure.steps)
         self.module_.eval()
         if hasattr(process, "drop_data"):
             process.drop_data()
