@@ -206,7 +206,6 @@ class Perceptron(SteppedClassifier):
         (array([0, 1]), True)
     """
 
-    space: ClassVar[Space] = {"rule": ["perceptron", "delta"], "pocket": [True, False]}
     rule: Literal["perceptron", "delta"] = "perceptron"
     lr: Positive | None = None
     epochs: Count = 100
@@ -215,6 +214,8 @@ class Perceptron(SteppedClassifier):
     pocket: bool = True
     patience: Count | None = None
     tol: NonNegative = 1e-4
+
+    space: ClassVar[Space] = {"rule": ["perceptron", "delta"], "pocket": [True, False]}
 
     def fit(self, X: Any, y: Any, *, run: Run | Path | str | None = None, callbacks: Sequence[Callback] = ()) -> Self:
         """Learn from the rows until a pass has no mistake (perceptron), or no longer helps (delta)."""
