@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -622,6 +623,15 @@ def phase() -> Figure:
     return explain.phase(net, X[300:], x=[0.0]).figure()
 
 
+def forecast() -> Figure:
+    """The sales of the page on forecasting: the last four years, each from its first month."""
+    t, noise = np.arange(132), np.random.default_rng(0).normal(size=132)
+    y = (80 + t) * (1 + 0.2 * np.sin(np.pi * t / 6)) * np.exp(0.04 * noise)
+    sales = pd.Series(y, pd.date_range("2014-01-01", periods=132, freq="MS"))
+    found = ftheta.ETSForecaster(horizon=12).backtest(sales, origins=4)
+    return replace(found, name="sales", time=np.arange(1, 49)).figure()
+
+
 FIGURES: dict[str, Callable[[], Figure]] = {
     "activations": activations,
     "attribution": attribution,
@@ -645,6 +655,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     "feature-maps": feature_maps,
     "filled-in": filled_in,
     "fit": fit,
+    "forecast": forecast,
     "gates": gates,
     "gradient-history": gradient_history,
     "gradient-flow": gradient_flow,

@@ -282,7 +282,7 @@ def test_every_parameter_of_a_family_is_on_its_page(model):
     """Those that nets share stand on the page of the perceptron, those of the loop on that of training."""
     for kind, task in catalog.card(model).targets:
         cls = catalog.resolve(model, kind, task)
-        page = PAGE.get(cls.__name__) or PAGE[model]
+        page = "forecasting.md" if task == "forecast" else PAGE.get(cls.__name__) or PAGE[model]
         own = rows(page)
         like = catalog.resolve("mlp", "table", task) if page == "module.md" else NeuralClassifier
         net = {"batch_size", "optimizer"} <= {f.name for f in fields(cls)}
