@@ -16,6 +16,7 @@ import pytest
 from ftheta.data import fetch, info, load
 from ftheta.data.sets import download as real
 from ftheta.errors import FileFormatError, InputError
+from ftheta.models import ARForecaster
 
 SERIES = np.array([86, 141, 95, 41])
 LINES = b"86\n141\n95\n41\n"
@@ -299,11 +300,17 @@ def test_mnist_is_mnist(data_dir):
 
 
 @pytest.mark.data
+@pytest.mark.ledger("B069", covers="ftheta.data.load")
 def test_the_laser_has_1000_values_of_the_competition_and_the_100_that_were_asked_for(data_dir):
     data = load("santafe-laser")
     assert info("santafe-laser")[:5] == ("santafe-laser", data.kind, data.rows, data.columns, data.task)
     assert data.x.shape == (1100,) and data.official == 100 and data.x[:5].tolist() == [86, 141, 95, 41, 22]
     assert (data.x.min(), data.x.max()) == (2, 255) and "first 1,000 values" in data.notes[0]
+    train, test = np.split(data.x, [1000])
+    assert (round(train.mean(), 3), round(train.var(), 1)) == (59.894, 2195.1) and round(test.mean(), 2) == 55.21
+    assert round(test.var(), 1) == 3078.3 and test[:6].tolist() == [72, 178, 122, 36, 14, 11]
+    facts = ARForecaster(lags=2, log=False, difference=0, calibration=0).fit(train).input_.facts
+    assert facts["mean"][0, 0] == pytest.approx(train.mean())  # and not of all values
 
 
 @pytest.mark.data

@@ -26,6 +26,7 @@ def test_rows_of_a_group_stay_together():
         assert not set(groups[learn]) & set(groups[held]) and len(held) == 6
 
 
+@pytest.mark.ledger("B071", covers="ftheta.selection.folds")
 def test_later_rows_are_predicted_from_earlier_ones():
     found = folds(12, 3, Draw(0), split="chronological")
     assert [learn.max() < held.min() for learn, held in found] == [True] * 3

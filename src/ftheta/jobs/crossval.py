@@ -55,6 +55,7 @@ class Opened(NamedTuple):
     held: np.ndarray
     X: Any  # of the rows held out
     y: Any
+    learned: Any  # targets of the rows to learn from
     fit: dict[str, Any]  # what `fit` takes
 
 
@@ -68,7 +69,9 @@ def opened(job: Prepared, learn: np.ndarray, held: np.ndarray) -> Opened:
     fit: dict[str, Any] = {}
     for end, rows in parts.items():
         fit["X" + end], fit["y" + end] = encoded(job.kind, encoder, job.dataset, rows)
-    return Opened(held, *encoded(job.kind, encoder, job.dataset, held), fit)
+    learned = fit["y"]
+    fit = {"X": fit["X"]} if job.kind.has_targets else fit
+    return Opened(held, *encoded(job.kind, encoder, job.dataset, held), learned, fit)
 
 
 def fold(job: Prepared, learn: np.ndarray, held: np.ndarray, *, seconds: float = np.inf) -> Fold:
@@ -78,7 +81,7 @@ def fold(job: Prepared, learn: np.ndarray, held: np.ndarray, *, seconds: float =
         model.set_params(training__seconds=seconds)
     began = perf_counter()
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # the training on all rows gives them
-        model.fit(**({"X": rows.fit["X"]} if job.kind.has_targets else rows.fit))
+        model.fit(**rows.fit)
     return answered(job, rows, model, perf_counter() - began)
 
 
@@ -92,7 +95,7 @@ def fresh(job: Prepared) -> Any:
 def answered(job: Prepared, rows: Opened, model: Any, seconds: float = np.nan) -> Fold:
     """What a fitted model predicts for the rows held out."""
     kept, _, answers = job.task.answered(model, rows.X, rows.y, _names(job, model))
-    truth, learned = (_truth(job, y) for y in (rows.y, rows.fit["y"]))
+    truth, learned = (_truth(job, y) for y in (rows.y, rows.learned))
     held, truth = rows.held[kept], truth[kept]
     known = job.task.constant(learned)
     return Fold(held, truth, answers, {} if known is None else job.task.baseline(known, answers), seconds)

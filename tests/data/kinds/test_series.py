@@ -25,6 +25,7 @@ def monthly(n, start="2020-01-01", freq="MS"):
     return pd.date_range(start, periods=n, freq=freq)
 
 
+@pytest.mark.ledger("B070", covers="ftheta.data.kinds.Series")
 def test_windows_hold_the_steps_before_their_target():
     x = np.arange(20.0) ** 1.5
     batch = one_batch(checked(x))
@@ -36,6 +37,7 @@ def test_windows_hold_the_steps_before_their_target():
     np.testing.assert_allclose(each.y[..., 0].numpy(), windows[:, 1:])
 
 
+@pytest.mark.ledger("B070", covers="ftheta.data.kinds.Series")
 def test_a_lag_embedding_has_as_many_pairs_as_steps_less_lags():
     for lags in (10, 50, 100):
         assert len(one_batch(checked(np.sin(np.arange(1000.0)), window=lags)).y) == 1000 - lags
@@ -115,6 +117,7 @@ def test_a_series_shorter_than_its_lags_says_what_is_needed():
         one_batch(checked(np.arange(3.0)))
 
 
+@pytest.mark.ledger("B070", covers="ftheta.data.kinds.Series")
 def test_what_is_learned_of_a_series_comes_from_the_part_that_is_kept():
     x = np.concatenate([np.arange(40.0), np.full(10, 1000.0)])
     panel = checked(x)

@@ -242,6 +242,7 @@ def test_a_gap_is_filled_from_what_was_known_at_the_origin():
     np.testing.assert_array_equal(first["predicted"][at], second["predicted"][at])
 
 
+@pytest.mark.ledger("B071", covers="ftheta.models.ARForecaster")
 @pytest.mark.parametrize("refit", [True, False])
 def test_a_backtest_sees_all_before_an_origin_and_nothing_after(refit):
     model = models.ARForecaster(lags=2, calibration=0, **PLAIN)

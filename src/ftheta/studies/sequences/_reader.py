@@ -15,6 +15,8 @@ from ...train import Supervised, Trainer, Training
 
 Made = Callable[[int, Generator], tuple[Tensor, Tensor]]  # (B, generator) -> x (B, T, D), y (B,)
 
+LIMITED = Training(clip_norm=1.0)
+
 
 class Reader(nn.Module):
     """A linear layer for the output of the last step, or of every step: (B, T, D) -> (B, R) or (B, T, R)."""
@@ -28,13 +30,25 @@ class Reader(nn.Module):
         return self.out(outputs if self.each else outputs[:, -1])
 
 
-def train(net: nn.Module, nll: Any, made: Made, *, steps: int, batch: int, lr: float, seed: int) -> nn.Module:
-    """The net after so many steps of Adam, each on a batch of its own; gradients have at most the norm 1."""
+def train(
+    net: nn.Module,
+    nll: Any,
+    made: Made,
+    *,
+    steps: int,
+    batch: int,
+    lr: float,
+    seed: int,
+    optimizer: str = "adam",
+    training: Training = LIMITED,
+) -> nn.Module:
+    """The net after so many steps, each on a batch of its own."""
 
     def get(index: Tensor, draw: Draw) -> Batch:
         x, y = made(len(index), draw.at(int(index[0])).generator("rows"))
         return Batch(x, y, None, index)
 
     source = Indexed(steps * batch, get, batch_size=batch, shuffle=False)
-    Trainer(Supervised(net, nll), source, lr=lr, training=Training(clip_norm=1.0), seed=seed).fit(epochs=1)
+    objective = Supervised(net, nll)
+    Trainer(objective, source, optimizer=optimizer, lr=lr, training=training, seed=seed).fit(epochs=1)
     return net.eval()
