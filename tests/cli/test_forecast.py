@@ -35,6 +35,7 @@ def test_a_hundred_steps_after_the_training_file_is_gone(ok):
     done = ok("train", "ar", "sales.csv", *ROLES, "--horizon", "6")
     assert "ar (forecast) on sales: 58 training, 14 test rows, 1 column" in done.err
     assert "baseline: the seasonal naive forecast" in done.out
+    assert "test part (n = 14): free runs of up to 6 steps from 3 origins; " in done.out
     pd.read_csv("sales.csv").to_csv("kept.csv", index=False)
     Path("sales.csv").unlink()
     ok("predict", "last", "--horizon", "100", "-o", "out.csv")

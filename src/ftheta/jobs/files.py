@@ -49,6 +49,7 @@ class ResultFile(TypedDict):
     intervals: NotRequired[dict[str, Annotated[list[Number], Len(2, 2)] | None]]
     method: NotRequired[dict[str, str]]
     baseline: NotRequired[BaselineFile]
+    how: NotRequired[str]  # what kind of forecasts they are
     verdict: NotRequired[str]
     warning: NotRequired[str]  # of the fit that ended before it converged
     errors: NotRequired[list[str]]  # where they are large, in sentences

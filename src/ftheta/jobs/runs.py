@@ -109,7 +109,8 @@ def result_table(found: Mapping[str, Any]) -> Table:
     columns |= {} if baseline is None else {"baseline": [baseline["scores"].get(name) for name in values]}
     level = f"; intervals of {100 * found['level']:g} % confidence" if "level" in found else ""
     of = "" if baseline is None else f"; baseline: {baseline['name']}"
-    return Table(columns, f"{found['part']} (n = {found['rows']}){level}{of}", "none")
+    how = f": {found['how']}" if "how" in found else ""
+    return Table(columns, f"{found['part']} (n = {found['rows']}){how}{level}{of}", "none")
 
 
 def verdicts(found: Mapping[str, Any]) -> list[str]:

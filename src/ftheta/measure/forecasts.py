@@ -119,6 +119,13 @@ class Backtest(Result):
         return made | ({"coverage": by_lead(found["hit"])} if "hit" in found else {})
 
     @property
+    def how(self) -> str:
+        """What kind of forecasts they are."""
+        n, h = len(np.unique(self.origin)), int(self.lead.max())
+        kind = "one step ahead" if h == 1 else f"free runs of up to {h} steps"
+        return f"{kind} from {n} origin{'s' * (n != 1)}"
+
+    @property
     def caption(self) -> str:
         found = self._columns()
         mase, other = found["scaled"].mean(), np.mean(np.abs(each(self.y) - each(self.naive)) / each(self.scale))
@@ -127,9 +134,7 @@ class Backtest(Result):
             if "hit" in found
             else ""
         )
-        n, h = len(np.unique(self.origin)), int(self.lead.max())
-        how = "one step ahead" if h == 1 else f"free runs of up to {h} steps"
-        return f"{self.name}: {how} from {n} origin{'s' * (n != 1)}: MASE {mase:.3g}, seasonal naive {other:.3g}{held}."
+        return f"{self.name}: {self.how}: MASE {mase:.3g}, seasonal naive {other:.3g}{held}."
 
     @drawn
     def figure(self) -> Figure:

@@ -79,7 +79,8 @@ class Forecast(Task):
     # ---- how good they are
 
     def score(self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0) -> Values:
-        return as_json(_backtest(y, predictions).scores(seed=seed))
+        found = _backtest(y, predictions)
+        return {**as_json(found.scores(seed=seed)), "how": found.how}
 
     def constant(self, y: Any) -> dict[str, float] | None:
         return {}  # predictions have those of the seasonal naive forecast

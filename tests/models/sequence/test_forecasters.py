@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import norm, t
 from sklearn.kernel_ridge import KernelRidge
 from statsmodels.tsa.ar_model import AutoReg
 from statsmodels.tsa.exponential_smoothing.ets import ETSModel
@@ -264,14 +265,16 @@ def test_a_backtest_sees_all_before_an_origin_and_nothing_after(refit):
 
 
 def test_half_widths_follow_the_rule_of_ranks():
-    """With 19 errors over their scale, the interval of 90 % takes the 18th, that of 95 % the largest."""
+    """With 19 errors over their scale, the interval of 90 % takes the 18th, that of 95 % the largest; the scale itself
+    is known from 19 steps: Student's t over the normal distribution."""
     model = models.ARForecaster()
     errors = RNG.normal(size=(19, 1, 1))
-    model.keep_errors([errors])
+    model.keep_errors([errors], steps=19)
     rms = np.sqrt((errors**2).mean())
     ranked = np.sort(np.abs(errors.ravel()) / rms)
-    assert model._half_widths(1, 0.9)[0, 0] == pytest.approx(ranked[17] * rms)
-    assert model._half_widths(1, 0.95)[0, 0] == pytest.approx(ranked[18] * rms)
+    for level, rank in ((0.9, 17), (0.95, 18)):
+        wider = t.ppf((1 + level) / 2, 19) / norm.ppf((1 + level) / 2)
+        assert model._half_widths(1, level)[0, 0] == pytest.approx(wider * ranked[rank] * rms)
 
 
 def test_intervals_of_a_random_walk_grow_as_the_root_and_hold_what_they_say():
