@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 import torch
 from scipy.stats import norm, t
+from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 from statsmodels.tsa.ar_model import AutoReg
 from statsmodels.tsa.exponential_smoothing.ets import ETSModel
 
-from ftheta import models
+from ftheta import models, train
 from ftheta.errors import InputError
 from ftheta.models.sequence.ets import Smooth, _continued, _smoothed, _start
 from ftheta.models.sequence.lagged import _kernel, _left_out
@@ -355,6 +356,30 @@ def test_the_leave_one_out_error_in_closed_form_is_that_of_refits():
         errors.append(y[i] - gram[i, kept] @ alpha)
     ((_, found),) = _left_out(x, y, 0.5, [penalty])
     np.testing.assert_allclose(found, errors, rtol=1e-9)
+
+
+class Broken(train.Callback):
+    """Ends a training after so many steps, wherever that is."""
+
+    def __init__(self, steps):
+        self.left = steps
+
+    def on_step(self, ctx):
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("steps", [2, 6, 7, 9])
+def test_a_training_that_was_ended_in_any_phase_goes_on_as_if_it_was_not(steps, tmp_path):
+    """Three epochs of two batches before the errors are measured, one step for that, and three epochs of all rows."""
+    model = models.MLPForecaster(hidden=(4,), lags=5, epochs=3, random_state=0, horizon=3, noise=0.1, **PLAIN)
+    whole = clone(model).fit(WAVE)
+    with pytest.raises(KeyboardInterrupt):
+        clone(model).set_params(training__every=0.0).fit(WAVE, run=tmp_path / "run", callbacks=[Broken(steps)])
+    again = clone(model).fit(WAVE, run=tmp_path / "run")
+    np.testing.assert_array_equal(again.predict(), whole.predict())
+    np.testing.assert_array_equal(again.predict_interval(), whole.predict_interval())
 
 
 @pytest.mark.middle

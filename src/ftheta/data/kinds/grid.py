@@ -156,7 +156,7 @@ def stamps(column: Any) -> pd.Index:
             raise InputError(
                 "The time stamps have several time zones. Convert them to one, e.g. pd.to_datetime(..., utc=True)."
             )
-        dates = pd.Index(pd.to_datetime(values, errors="coerce", utc=True))
+        dates = pd.Index(pd.to_datetime(values, format="mixed", errors="coerce", utc=True))
         if dates.hasnans:
             raise InputError(f"{str(values[dates.isna()][0])!r} is not a time stamp. Write dates as 2024-01-31.")
         return dates

@@ -8,7 +8,7 @@ Shapes: T steps of a series, D columns that are forecast, K columns known ahead,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -150,8 +150,7 @@ class Series(Kind):
         names = data.groups if data.groups is not None else None
         if names is None and roles.get("group"):
             names = _column(frame, "--group", roles["group"]).astype(str).to_numpy()
-        dates = [str(c) for c in frame.select_dtypes(["datetime", "datetimetz"])]
-        time = roles.get("time_column") or next(iter(dates), "")
+        time = roles.get("time_column") or next(_dates(frame), "")
         index: Any = stamps(_column(frame, "--time-column", time)) if time else pd.RangeIndex(len(frame))
         for c in roles.get("known_ahead", ()):
             _column(frame, "--known-ahead", c, keep=True)
@@ -223,6 +222,14 @@ class Series(Kind):
             return Table({"first values": np.asarray(data.x)[:rows].tolist()})
         head = data.x.head(rows)
         return Table({"time": [str(i) for i in head.index], **{str(c): head[c].tolist() for c in head}}, "first steps")
+
+
+def _dates(frame: pd.DataFrame) -> Iterator[str]:
+    """Columns of dates, then those of texts that are dates, such as 2024-01."""
+    yield from map(str, frame.select_dtypes(["datetime", "datetimetz"]))
+    for c in frame.select_dtypes(["object", "string", "category"]):
+        if pd.to_datetime(frame[c].astype(str), format="ISO8601", errors="coerce", utc=True).notna().all():
+            yield str(c)
 
 
 def _column(frame: pd.DataFrame, option: str, name: str, keep: bool = False) -> Any:
