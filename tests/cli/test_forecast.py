@@ -118,6 +118,8 @@ def test_the_horizon_is_of_series_only(ok, refused):
     monthly().to_csv("sales.csv", index=False)
     ok("train", "ar", "sales.csv", *ROLES, "--horizon", "3")
     assert "horizon" in refused("predict", "last", "--horizon", "0")
+    said = refused("train", "svm", "sales.csv", *ROLES[:2], "--horizon", "3")
+    assert said == "--horizon: svm gives no forecast. `ftheta models` lists those that do."
 
 
 @pytest.mark.middle

@@ -58,6 +58,11 @@ def asked_task(config: Config, card: Card, kind: str = "") -> str:
     own = tasks_of(card)
     if config.task:
         return task_name(config.task)
+    for task in TASKS.values():
+        asking = config.given.intersection(task.asked_by)
+        if asking and not any(asking.intersection(t.asked_by) for t in own.values()):
+            option = min(asking).replace("_", "-")
+            raise InputError(f"--{option}: {card.name} gives no {task.title}. `ftheta models` lists those that do.")
     if len(own) == 1:
         return next(iter(own)) if all(KINDS[k].has_targets for k in card.kinds) else ""
     named = [name for name, task in own.items() if config.given.intersection(task.asked_by)]

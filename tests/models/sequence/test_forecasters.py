@@ -14,7 +14,7 @@ from sklearn.kernel_ridge import KernelRidge
 from statsmodels.tsa.ar_model import AutoReg
 from statsmodels.tsa.exponential_smoothing.ets import ETSModel
 
-from ftheta import models, train
+from ftheta import explain, models, train
 from ftheta.errors import InputError
 from ftheta.models.sequence.ets import Smooth, _continued, _smoothed, _start
 from ftheta.models.sequence.lagged import _kernel, _left_out
@@ -380,6 +380,8 @@ def test_a_training_that_was_ended_in_any_phase_goes_on_as_if_it_was_not(steps, 
     again = clone(model).fit(WAVE, run=tmp_path / "run")
     np.testing.assert_array_equal(again.predict(), whole.predict())
     np.testing.assert_array_equal(again.predict_interval(), whole.predict_interval())
+    assert [row["phase"] for row in whole.history_] == [1, 1, 1, 3, 3, 3]
+    assert explain.curves(whole).best >= 4  # losses of the first phase are of other rows
 
 
 @pytest.mark.middle

@@ -66,7 +66,7 @@ class Curves(Result):
     @property
     def verdict(self) -> str:
         """What the watched loss says: still falling, overfits, or no better since; empty under four epochs."""
-        loss = np.zeros(0) if self.watched is None else self.history[self.watched]
+        loss = np.zeros(0) if self.watched is None else _of_last_phase(self.history, self.watched)
         at, loss = self.history[self._clock][: len(loss)][np.isfinite(loss)], loss[np.isfinite(loss)]
         if len(loss) < LEAST_EPOCHS or not np.ptp(loss):
             return ""
@@ -127,9 +127,16 @@ def curves(obj: Any, *, target: str = "y") -> Curves:
     columns = clock | columns
     surrogate = getattr(obj, "surrogate", "")
     known = ["valid_loss"] if surrogate else reversed(_WATCHED)
-    watched = next((name for name in known if name in columns and not np.isnan(columns[name]).all()), None)
-    best = None if watched is None else int(next(iter(clock.values()))[np.nanargmin(columns[watched])])
+    seen = (name for name in known if name in columns and not np.isnan(_of_last_phase(columns, name)).all())
+    watched = next(seen, None)
+    best = None if watched is None else int(next(iter(clock.values()))[np.nanargmin(_of_last_phase(columns, watched))])
     return Curves(columns, watched, best, *_width(obj), target, surrogate)
+
+
+def _of_last_phase(columns: dict[str, np.ndarray], name: str) -> np.ndarray:
+    """A column; NaN in all phases of a training but the last, whose losses are those of other weights or rows."""
+    phase = columns.get("phase", np.zeros(1))
+    return np.where(phase == phase[-1], columns[name], np.nan)
 
 
 def _width(obj: Any) -> tuple[float | None, float]:
