@@ -184,7 +184,7 @@ def answers(run: Run, rows: int = 2**53) -> dict[str, Any]:
         found[name] = _targets(found[name], n, found["classes"], name, file)
     if found["y"].shape != found["predicted"].shape:
         raise _wrong(file, "y and predicted differ in shape")
-    shapes: dict[str, Any] = dict.fromkeys(("lead", "origin", "time"), (n,))
+    shapes: dict[str, Any] = dict.fromkeys(("lead", "origin", "time", "series"), (n,))
     shapes |= dict.fromkeys(("low", "high", "naive", "scale"), found["y"].shape) | {
         "p": (n, len(found["classes"] or ()))
     }

@@ -56,13 +56,14 @@ class Backtest(Result):
     lead: np.ndarray  # (n,) steps ahead
     origin: np.ndarray  # (n,)
     time: np.ndarray | None = None
+    series: np.ndarray | None = None  # (n,) number of the series; None: there is one
     name: str = "forecast"
     level: float = field(default=LEVEL, repr=False)
 
     @classmethod
     def of(cls, made: Mapping[str, Any], name: str = "forecast") -> Self:
         """From arrays by name."""
-        wanted = ("y", "predicted", "low", "high", "naive", "scale", "lead", "origin", "time")
+        wanted = ("y", "predicted", "low", "high", "naive", "scale", "lead", "origin", "time", "series")
         found: dict[str, Any] = {key: made.get(key) for key in wanted}
         return cls(**found, name=name)
 
@@ -138,20 +139,20 @@ class Backtest(Result):
 
     @drawn
     def figure(self) -> Figure:
-        """The first column against what came, and the error by steps ahead."""
+        """The first column of the first series against what came, and the error by steps ahead."""
         figure, (left, right) = canvas(2, across=2, width=5.2, height=3.4, width_ratios=[1.6, 1])
-        first = [
-            None if v is None else v.reshape(len(v), -1)[:, 0] for v in (self.y, self.predicted, self.low, self.high)
-        ]
-        y, predicted, low, high = first
-        at = np.arange(len(self.y)) if self.time is None or len(np.unique(self.time)) < len(self.y) else self.time
+        own = np.full(len(self.y), True) if self.series is None else self.series == self.series[0]
+        y, predicted, low, high = (
+            None if v is None else each(v)[own, 0] for v in (self.y, self.predicted, self.low, self.high)
+        )
+        at = np.arange(own.sum()) if self.time is None or len(np.unique(self.time[own])) < own.sum() else self.time[own]
         if low is not None and high is not None:
             left.fill_between(
                 at, low, high, color=PALETTE[0], alpha=0.2, lw=0, label=f"{self.level:.0%} interval".replace("%", " %")
             )
         left.plot(at, y, color=GREY, lw=1.6, ls="-", label="what came")
         left.plot(at, predicted, color=PALETTE[0], lw=1.6, ls="--", label="forecast")
-        for start in at[np.flatnonzero(np.diff(self.origin, prepend=self.origin[0] - 1))][:60]:
+        for start in at[np.flatnonzero(np.diff(self.origin[own], prepend=self.origin[0] - 1))][:60]:
             left.axvline(start, color=GREY, lw=0.5, ls=":", zorder=0)
         left.set(title=self.name, xlabel="step (dotted: origins)", ylabel="value")
         table = self.columns()

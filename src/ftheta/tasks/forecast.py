@@ -19,8 +19,6 @@ from ..likelihoods import Likelihood
 from ..results import Result, percent
 from .base import LEVEL, Headline, Held, Names, Predictions, Task, Values, as_json, in_words
 
-ROWS = ("low", "high", "naive", "scale", "lead", "origin", "time")  # facts of each forecast beside y and predicted
-
 
 @dataclass(frozen=True)
 class Forecast(Task):
@@ -61,7 +59,7 @@ class Forecast(Task):
         """The first steps of a series have no forecast."""
         made = self.predict(model, X, names, held)
         kept = made.pop("kept")
-        del made["y"], made["which"]
+        del made["y"]
         return kept, self.truth(y, model)[kept], made
 
     def columns(self, predictions: Predictions) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def summed(z: np.ndarray, before: np.ndarray) -> np.ndarray:
 def by_row(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int, rows: pd.MultiIndex) -> dict[str, Any]:
     """Forecasts in the order of the rows of X; `kept` are the numbers of the rows that have one."""
     found = joined(list(forecasts(panel, origins, ran, h)))
-    made = pd.MultiIndex.from_arrays([found["which"], found["time"]])
+    made = pd.MultiIndex.from_arrays([found.pop("which"), found["time"]])
     place = made.get_indexer(rows)
     kept = np.flatnonzero(place >= 0)
     return {name: None if v is None else v[place[kept]] for name, v in found.items()} | {"kept": kept}
@@ -120,15 +120,18 @@ def forecasts(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int) -> It
         before = filled(track.values[:at, :n])[-season:]
         lead = np.arange(1, k + 1)
         naive = before[(lead - 1) % season] if at >= season else np.repeat(before[-1:], k, 0)
-        ends = {e: None if v is None else v[i, :k][kept] for e, v in (("low", ran.low), ("high", ran.high))}
-        yield {
-            **{"y": y[kept], "predicted": ran.predicted[i, :k][kept], **ends, "naive": naive[kept], "lead": lead[kept]},
-            **{
-                "scale": np.repeat(scales[track.name][None], kept.sum(), 0),
-                "origin": np.full(kept.sum(), track.time[at] * len(panel.tracks) + number[track.name]),
-            },
-            **{"time": track.time[at : at + k][kept], "which": np.full(kept.sum(), track.name)},
+        known = {
+            "y": y,
+            "predicted": ran.predicted[i, :k],
+            "naive": naive,
+            "lead": lead,
+            "time": track.time[at : at + k],
         }
+        known |= {e: v if v is None else v[i, :k] for e, v in (("low", ran.low), ("high", ran.high))}
+        same = {"scale": scales[track.name], "series": number[track.name], "which": track.name}
+        same |= {"origin": track.time[at] * len(panel.tracks) + number[track.name]}
+        of_all = {name: np.repeat(np.asarray(v)[None], kept.sum(), 0) for name, v in same.items()}
+        yield {name: None if v is None else v[kept] for name, v in known.items()} | of_all
 
 
 def _past_of(panel: Panel, track: Track) -> Track:

@@ -96,7 +96,7 @@ def _path(model: Any, X: Any, horizon: int, level: float, free: bool) -> Path:
     found = model.rolled(X, horizon, level)
     if found["low"] is None:
         raise InputError("There are no intervals: the series is too short, or calibration=0.")
-    own = found["origin"] == found["origin"][0] if free else found["which"] == found["which"][0]
+    own = found["origin"] == found["origin"][0] if free else found["series"] == found["series"][0]
     columns = {k: found[k].reshape(len(own), -1)[own, 0] for k in ("y", "predicted", "low", "high")}
     time = Grid.from_facts(model.input_.facts).times(found["time"][own])
     return Path(time=np.asarray(time), **columns, level=level, free=free)
