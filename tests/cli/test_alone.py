@@ -114,7 +114,7 @@ def test_two_machines_are_compared_by_their_measures(ok):
     ("command", "said"),
     [
         (("train", "rbm", "bits.csv", "--task", "classify"), "rbm is for generate"),
-        (("train", "rbm", "bits.csv", "--hidden", "4,4"), "one hidden layer"),
+        (("train", "rbm", "bits.csv", "--hidden", "4,4"), "takes one number"),
         (("train", "rbm", "words.csv"), "'kind' does not hold numbers"),
         (("predict", "r", "bits.csv"), "predicts nothing"),
         (("sample", "r", "-o", "bits.csv"), "the file exists"),

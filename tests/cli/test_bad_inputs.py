@@ -33,7 +33,7 @@ from tests.cli._things import QUICK, snapshot, table, weights, write
         ("train mlp iris --set activation=rel", "Unknown activation 'rel'. Did you mean 'relu'"),
         ("train mlp diabetes --set likelihood=gausian", "Unknown likelihood 'gausian'. Did you mean 'gaussian'"),
         ("train mlp iris --target kind", "--target kind: the data set 'iris' has its own target; leave --target out."),
-        ("train mlp iris --task clasify", "--task clasify: mlp is for classify, regress. Leave --task out."),
+        ("train mlp iris --task clasify", "--task clasify: mlp is for classify, regress, forecast. Leave --task out."),
         ("train linear diabetes --epochs 3", "model 'linear': Unknown key 'epochs'. Known: fit_intercept."),
         (
             "train linear iris --set training.l2=1",

@@ -97,7 +97,7 @@ def test_a_file_is_shown_as_it_is_read(ok, tmp_path):
 def test_a_series_is_shown_by_its_values(ok, tmp_path, monkeypatch):
     put_series(tmp_path / "cache", monkeypatch)
     out = ok("data", "show", "santafe-laser").out
-    assert out.startswith("santafe-laser (series): 3 values, 1 column\n")
+    assert out.startswith("santafe-laser (series): 3 steps, 1 column\n")
     assert "note: The competition gave the first" in out
     assert [line.strip() for line in out.split("first values")[1].splitlines()[2:5]] == ["86.00", "141.0", "95.00"]
 

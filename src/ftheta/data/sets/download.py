@@ -70,12 +70,11 @@ def _laser(paths: list[Path], digests: list[str]) -> dict[str, Any]:
     except ValueError as error:
         raise FileFormatError(f"{paths[0]}: not one integer per line ({error}). Use another copy.") from None
     _same(paths[0], _lines(x), digests[0])
-    note = (
-        f"The competition gave the first 1,000 values and asked for the next 100; {len(x) - 1100:,} more are left out."
-    )
+    note = "The competition gave the first 1,000 values and asked for the next 100; what came later is left out."
+    official = 100 if len(x) >= 1100 else 0
     return {
         "x": x[:1100].astype(float),
-        "official": 100,
+        "official": official,
         "y": None,
         "feature_names": ("intensity",),
         "target_names": (),
