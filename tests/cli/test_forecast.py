@@ -30,6 +30,7 @@ def stores():
     return pd.DataFrame(rows).sample(frac=1, random_state=0)
 
 
+@pytest.mark.middle
 def test_a_hundred_steps_after_the_training_file_is_gone(ok):
     monthly("%Y-%m").to_csv("sales.csv", index=False)
     done = ok("train", "ar", "sales.csv", "--horizon", "6", "--no-report")  # the only numbers, the only dates
@@ -49,6 +50,7 @@ def test_a_hundred_steps_after_the_training_file_is_gone(ok):
     pd.testing.assert_frame_equal(pd.read_csv("again.csv"), out[:10])
 
 
+@pytest.mark.middle
 def test_gaps_and_rows_out_of_order_change_no_time_stamp(ok):
     days = pd.DataFrame({"date": pd.date_range("2024-01-06 12:00", periods=80), "units": np.sin(np.arange(80) / 3)})
     days = days.drop(index=[20, 21, 40]).sample(frac=1, random_state=0)
@@ -114,6 +116,7 @@ def test_what_cannot_be_forecast_is_answered_in_a_sentence(ft, change, args, sen
     assert re.search(sentence, done.err), done.err
 
 
+@pytest.mark.middle
 def test_the_horizon_is_of_series_only(ok, refused):
     monthly().to_csv("sales.csv", index=False)
     ok("train", "ar", "sales.csv", *ROLES, "--horizon", "3")

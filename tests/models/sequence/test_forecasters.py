@@ -208,6 +208,21 @@ def test_several_series_are_continued_each_in_its_units():
     assert interval.shape == (2, 2, 2) and model.forecast(horizon=2).names == ("a", "b")
 
 
+def test_a_series_that_is_too_short_for_its_differences_is_named():
+    index = pd.MultiIndex.from_arrays([["long"] * 60 + ["short"] * 5, [*range(60), *range(5)]])
+    two = pd.DataFrame({"y": np.r_[WAVE[:60], WAVE[:5]]}, index)
+    assert models.ARForecaster(lags=2, **PLAIN).fit(two).predict(horizon=2).shape == (2, 2)
+    with pytest.raises(InputError, match="The series 'short' has 5 steps; forecasts need 13 at least"):
+        models.ARForecaster(lags=2, log=False, difference=12, calibration=0).fit(two).predict()
+
+
+@pytest.mark.parametrize("freq", ["ME", "QE", "YE", "W", "2W", "B", "2D", "30min"])
+def test_the_next_time_stamp_is_that_of_pandas(freq):
+    index = pd.date_range("2001-03-03", periods=41, freq=freq)
+    found = models.NaiveForecaster(calibration=0).fit(pd.Series(range(40), index[:40])).forecast()
+    assert list(found.times[0]) == [index[40]]
+
+
 # ---- nothing after the origin
 
 EVERY = [

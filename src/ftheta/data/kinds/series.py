@@ -26,6 +26,7 @@ from .grid import Grid, Track, frame_of, levels_of, stamps, tracks_of
 from .panel import Panel, filled, logged
 
 MAX_ORDER = 24  # lags of the autoregression that decides about differences
+_MOMENTS = (np.ma.mean, np.ma.std)
 UNIT_ROOT = 6.0  # by how much it must be better without, as in the test of Dickey and Fuller at 5 %
 
 
@@ -115,10 +116,8 @@ class Series(Kind):
         plain = replace(
             inputs, spec=InputSpec(inputs.spec.shape, facts | _units([t.name for t in tracks], len(longest.values[0])))
         )
-        z = [plain.standardized(t)[: t.end] for t in tracks]
-        with np.errstate(all="ignore"):
-            mean = np.stack([np.nan_to_num(np.nanmean(v, 0)) if len(v) else np.zeros(v.shape[1]) for v in z])
-            scale = np.stack([np.nan_to_num(np.nanstd(v, 0)) if len(v) else np.ones(v.shape[1]) for v in z])
+        z = [np.ma.masked_invalid(plain.standardized(t)[: t.end]) for t in tracks]
+        mean, scale = (np.stack([f(v, 0).filled(0.0) if len(v) else np.zeros(v.shape[1]) for v in z]) for f in _MOMENTS)
         facts |= {"names": np.array([t.name for t in tracks]), "mean": mean}
         facts["scale"] = np.where(scale > 1e-12 * (1 + np.abs(mean)), scale, 1.0)
         return InputSpec((inputs.spec.shape[0],), facts | _past(tracks))
