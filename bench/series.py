@@ -77,7 +77,8 @@ def smoothed(y: np.ndarray, m: int, h: int) -> np.ndarray:
 def errors(name: str, folder: Path) -> tuple[str, dict[str, float]]:
     """What was chosen, and the MASE of all three."""
     frame, freq = series(name), SERIES[name][3]
-    h, m, n = HORIZON[freq], SEASON[freq], len(frame)
+    m, n = SEASON[freq], len(frame)
+    h = min(HORIZON[freq], n // 10)
     start, y = n - ORIGINS * h, frame["y"].to_numpy()
     frame.to_csv(folder / f"{name}.csv", index=False)
     given = {"target": "y", "time_column": "date", "horizon": h, "test": ORIGINS * h / n, "report": False}
