@@ -45,7 +45,7 @@ def network(net: str, seed: int, epochs: int) -> Any:
     return model.set_params(training__progress=False, **({"training__l2": float(l2[0])} if l2 else {}))
 
 
-def tested(model: Any, y: pd.Series, h: int) -> dict[str, Any]:
+def continued(model: Any, y: pd.Series, h: int) -> dict[str, Any]:
     """Free run and steps of a model of all but the last h values."""
     model.fit(y.iloc[:-h])
     path, truth = model.predict(horizon=h), y.to_numpy()[-h:]
@@ -59,9 +59,9 @@ def nets(seed: int, net: str, *, data: str = "santafe-laser", epochs: int = 200)
     if net.startswith("mlp"):
         known = y.iloc[:-h]
         folds = [
-            np.log(tested(network(net, seed, epochs), known.iloc[: len(known) - k * h], h)[FREE]) for k in range(3)
+            np.log(continued(network(net, seed, epochs), known.iloc[: len(known) - k * h], h)[FREE]) for k in range(3)
         ]
-    return {FOLD: np.mean(folds), **tested(network(net, seed, epochs), y, h)}
+    return {FOLD: np.mean(folds), **continued(network(net, seed, epochs), y, h)}
 
 
 study = Study(nets, {"net": NETS}, seeds=5, tiny={"data": "iris", "seeds": 2, "epochs": 1})

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...models import ARForecaster, KernelRidgeForecaster, NaiveForecaster
 from .. import Checks, Measured, Study, holds
-from .laser import FREE, ONE, series, tested
+from .laser import FREE, ONE, continued, series
 
 CLASSES = {"AR": ARForecaster, "kernel ridge": KernelRidgeForecaster, "last value": NaiveForecaster}
 MODELS = ("mean", "last value 1", "AR 10", "AR 50", "AR 100", "kernel ridge 30", "kernel ridge 50")
@@ -28,7 +28,7 @@ def measure(seed: int, model: str, *, data: str = "santafe-laser") -> dict[str, 
     known, truth = y.to_numpy()[:-h], y.to_numpy()[-h:]
     shared: dict[str, Any] = {"log": False, "difference": 0, "calibration": 0}
     if kind:
-        found = tested(CLASSES[kind](lags=int(lags), **shared), y, h)
+        found = continued(CLASSES[kind](lags=int(lags), **shared), y, h)
     else:
         error = np.mean((truth - known.mean()) ** 2)
         found = {FREE: error, ONE: error}
