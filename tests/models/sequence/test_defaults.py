@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ftheta.models import ARForecaster, ETSForecaster, KernelRidgeForecaster, MLPForecaster
-from ftheta.models.sequence.lagged import unexplained
+from ftheta.models.sequence._kernels import unexplained
 
 
 def logistic_map(n):

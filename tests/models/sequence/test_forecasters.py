@@ -16,8 +16,8 @@ from statsmodels.tsa.exponential_smoothing.ets import ETSModel
 
 from ftheta import explain, models, train
 from ftheta.errors import InputError
+from ftheta.models.sequence._kernels import kernel, left_out
 from ftheta.models.sequence.ets import Smooth, _continued, _smoothed, _start
-from ftheta.models.sequence.lagged import _kernel, _left_out
 
 RNG = np.random.default_rng(0)
 T = np.arange(120)
@@ -364,12 +364,12 @@ def test_finer_stamps_than_those_of_fit_are_refused():
 
 def test_the_leave_one_out_error_in_closed_form_is_that_of_refits():
     x, y = RNG.normal(size=(12, 2)), RNG.normal(size=(12, 1))
-    gram, penalty, errors = _kernel(x, x, 0.5), 0.02, []
+    gram, penalty, errors = kernel(x, x, 0.5), 0.02, []
     for i in range(12):
         kept = np.delete(np.arange(12), i)
         alpha = np.linalg.solve(gram[np.ix_(kept, kept)] + 12 * penalty * np.eye(11), y[kept])
         errors.append(y[i] - gram[i, kept] @ alpha)
-    ((_, found),) = _left_out(x, y, 0.5, [penalty])
+    ((_, found),) = left_out(x, y, 0.5, [penalty])
     np.testing.assert_allclose(found, errors, rtol=1e-9)
 
 

@@ -18,6 +18,7 @@ from ...train import Objective, Phases, Steps, Trainer, threads
 from .._base.neural import NeuralEstimator
 from .._base.rows import Data
 from ._forecaster import Forecaster
+from ._kernels import unexplained
 
 LEAST, MOST = 0.05, 0.6  # of noise="auto"
 
@@ -87,8 +88,6 @@ class NeuralForecaster(Forecaster, NeuralEstimator):
             process.drop_data()
 
     def trainer(self, objective: Objective, data: Data, held: Data | None) -> Trainer:
-        from .lagged import unexplained  # where the net on lags is, which is one of these
-
         panel: Any = data.x
         self.noise_ = min(max(unexplained(panel), LEAST), MOST) if self.noise == "auto" else float(self.noise)
         return super().trainer(objective, data, held)

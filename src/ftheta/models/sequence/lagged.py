@@ -8,8 +8,7 @@ References: Lapedes and Farber, Nonlinear signal processing using neural network
 equivalent to Tikhonov regularization, Neural Computation 7 (1995).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,15 +18,13 @@ from torch import Tensor, nn
 from ...check import Positive, Widths
 from ...data import InputSpec, TargetSpec
 from ...data.kinds.panel import Panel
-from ...draw import Draw
 from ...nn import MLP
 from ...selection import Range, Space
 from ._forecaster import PlainForecaster
+from ._kernels import GAMMAS, PENALTIES, TRIED, flat, kernel, left_out, windows
 from ._neural import NeuralForecaster
 
-MOST, TRIED = 2000, 1000  # windows that are fitted to, and that choose the parameters
-GAMMAS = np.geomspace(0.03, 10, 6)  # over the number of inputs
-PENALTIES = np.geomspace(1e-8, 1.0, 9)
+MOST = 2000  # windows that are fitted to
 
 
 class KernelRidgeForecaster(PlainForecaster):
@@ -52,49 +49,13 @@ class KernelRidgeForecaster(PlainForecaster):
         x, y = x[-MOST:], y[-MOST:]
         gammas = GAMMAS / x.shape[1] if self.gamma is None else [self.gamma]
         penalties = PENALTIES if self.l2 is None else [self.l2]
-        tried = [(g, l2, e) for g in gammas for l2, e in _left_out(x[-TRIED:], y[-TRIED:], g, penalties)]
+        tried = [(g, l2, e) for g in gammas for l2, e in left_out(x[-TRIED:], y[-TRIED:], g, penalties)]
         self.gamma_, self.l2_ = map(float, min(tried, key=lambda one: np.abs(one[2]).mean())[:2])
-        gram = _kernel(x, x, self.gamma_) + len(x) * self.l2_ * np.eye(len(x))
+        gram = kernel(x, x, self.gamma_) + len(x) * self.l2_ * np.eye(len(x))
         self.windows_, self.coef_ = x, np.linalg.solve(gram, y)
 
     def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
-        return run_windows(self.input_, pasts, ahead, h, lambda x: _kernel(x, self.windows_, self.gamma_) @ self.coef_)
-
-
-def _kernel(a: np.ndarray, b: np.ndarray, gamma: float) -> np.ndarray:
-    squared = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
-    return np.exp(-gamma * np.maximum(squared, 0.0))
-
-
-def _left_out(
-    x: np.ndarray, y: np.ndarray, gamma: float, penalties: Sequence[float] | np.ndarray
-) -> Iterator[tuple[float, np.ndarray]]:
-    """Leave-one-out errors (n, D) for each penalty: residual i over 1 - H_ii, H = K (K + n λ I)⁻¹."""
-    values, vectors = np.linalg.eigh(_kernel(x, x, gamma))
-    projected = vectors.T @ y
-    for penalty in penalties:
-        share = penalty * len(y) / (np.maximum(values, 0) + penalty * len(y))  # of I - H
-        yield penalty, (vectors @ (share[:, None] * projected)) / ((vectors**2) @ share)[:, None]
-
-
-def unexplained(panel: Panel) -> float:
-    """Typical error one step ahead, over the scale: 1.48 times the median leave-one-out error of kernel ridge."""
-    x, y = windows(replace(panel, kind=replace(panel.kind, each=False)))
-    x, y = x[-TRIED // 2 :], y[-TRIED // 2 :]
-    gammas = GAMMAS[1:-1] / x.shape[1]
-    return 1.48 * min(float(np.median(np.abs(e))) for g in gammas for _, e in _left_out(x, y, g, PENALTIES))
-
-
-def windows(panel: Panel) -> tuple[np.ndarray, np.ndarray]:
-    """Lags, the oldest first, with the columns known ahead at the next step (n, L D + K), and its values (n, D)."""
-    source: Any = panel.source(None, None, batch_size=2**31, shuffle=False, dtype=torch.float64, device="cpu")
-    (batch,) = source.batches(0, 0, Draw(0))
-    return flat(batch.x, panel.n_forecast).numpy(), batch.y.numpy()
-
-
-def flat(x: Tensor, n: int) -> Tensor:
-    """Windows (B, L, D + K) as rows (B, L D + K)."""
-    return torch.cat([x[..., :n].flatten(1), x[:, -1, n:]], 1)
+        return run_windows(self.input_, pasts, ahead, h, lambda x: kernel(x, self.windows_, self.gamma_) @ self.coef_)
 
 
 def run_windows(
