@@ -8,6 +8,7 @@ Shapes: T steps of a series, D columns that are forecast, K columns known ahead,
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -132,8 +133,22 @@ class Series(Kind):
         rows = [np.shape(f[name]) for name in ("values", "missing", "time")]
         if found != shapes or rows != [(steps, c), (steps, c), (steps,)]:
             raise ValueError(f"a series of {c} columns with facts of shapes {found}")
-        if not 0 < int(f["targets"]) <= n <= c or int(f["difference"]) < 0 or int(f["season"]) < 1:
+        window, season, d = (operator.index(f[name]) for name in ("window", "season", "difference"))
+        if not 0 < int(f["targets"]) <= n <= c or not (
+            0 <= d < steps and 1 <= window <= steps and 1 <= season <= steps
+        ):
             raise ValueError("a series that is forecast from nothing")
+        numbers = {
+            "mean": "f",
+            "scale": "f",
+            "values": "f",
+            "time": "iu",
+            "lengths": "iu",
+            "log": "iu",
+            "missing": "iub",
+        }
+        if any(np.asarray(f[name]).dtype.kind not in kinds for name, kinds in numbers.items()):
+            raise ValueError("a series whose facts are not numbers")
         Grid.from_facts(f)
 
     # ---- data sets of this kind, for jobs

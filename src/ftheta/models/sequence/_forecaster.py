@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -201,6 +202,11 @@ class Forecaster:
         ends = np.linspace(n - count, n, min(parts, count) + 1).astype(int)
         return list(zip(ends[:-1], ends[1:], strict=True))
 
+    def rehearse(self: Any) -> None:
+        """A forecast of two steps, so that what came from a file fits together, or an error says so."""
+        with suppress(InputError), np.errstate(all="ignore"):
+            self.forecast(horizon=2)
+
     def forget_errors(self) -> None:
         """Errors of an earlier fit."""
         for name in ("spread_", "ratios_", "runs_"):
@@ -358,3 +364,4 @@ class PlainForecaster(Forecaster, Estimator):
         self.input_ = InputSpec(tuple(self.input_[0]), self.input_[1])
         self.target_ = TargetSpec(*self.target_)
         self.kind().verify(self.input_)
+        self.rehearse()

@@ -14,6 +14,7 @@ import torch
 from ...check import NonNegative
 from ...data import Batch
 from ...draw import Draw
+from ...store import Tree
 from ...train import Objective, Phases, Steps, Trainer, threads
 from .._base.neural import NeuralEstimator
 from .._base.rows import Data
@@ -91,6 +92,10 @@ class NeuralForecaster(Forecaster, NeuralEstimator):
         panel: Any = data.x
         self.noise_ = min(max(unexplained(panel), LEAST), MOST) if self.noise == "auto" else float(self.noise)
         return super().trainer(objective, data, held)
+
+    def set_state(self, state: Mapping[str, Tree]) -> None:
+        super().set_state(state)
+        self.rehearse()
 
     def augmentation(self) -> Callable[[Batch, Draw], Batch] | None:
         if not (sigma := self.noise_):

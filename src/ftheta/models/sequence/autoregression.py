@@ -56,6 +56,12 @@ class ARForecaster(PlainForecaster):
     def _least(self, panel: Panel) -> int:
         return int(panel.spec.facts["difference"]) + max(getattr(self, "order_", 1), 1)
 
+    def rehearse(self) -> None:
+        n, c = int(self.input_.facts["forecast"]), self.input_.shape[0]
+        if np.shape(self.coef_) != (1 + int(self.order_) * n + c - n, n):
+            raise ValueError(f"coefficients of shape {np.shape(self.coef_)} for order {self.order_}")
+        super().rehearse()
+
     def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
         n, p = int(self.input_.facts["forecast"]), self.order_
         last = [past[max(0, len(past) - p) :, :n] for past in pasts]

@@ -83,7 +83,9 @@ class CommitteeForecaster(PlainForecaster):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Restore what `get_state` returned."""
         found = [json.loads(one["config"]) for one in state["members_"]]
-        if any((c["kind"], c["task"]) != ("series", "forecast") or c["model"] == "committee" for c in found):
+        if len(found) != len(self.members) * self.copies or any(
+            (c["kind"], c["task"]) != ("series", "forecast") or c["model"] == "committee" for c in found
+        ):
             raise InputError("The members of a committee of forecasters must be forecasters. The file is damaged.")
         made = [revived(c, one, f"member {k}") for k, (c, one) in enumerate(zip(found, state["members_"], strict=True))]
         super().set_state({**state, "members_": made})

@@ -73,6 +73,14 @@ class ETSForecaster(PlainForecaster):
         found = [_fitted(ys, phi, m if able else 1) for phi in trends for m in dict.fromkeys(seasons)]
         return min(found, key=lambda pair: pair[0])[1]
 
+    def rehearse(self) -> None:
+        known = np.asarray(self.smoothing_, float)
+        if known.shape != (int(self.input_.facts["forecast"]), 5) or not (1 <= known[:, 4]).all():
+            raise ValueError(f"smoothing parameters of shape {known.shape}")
+        if (known[:, 4] > int(np.sum(self.input_.facts["lengths"]))).any():
+            raise ValueError("a season that is longer than the series")
+        super().rehearse()
+
     def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
         columns = [Smooth(*row.tolist()) for row in self.smoothing_]
         return np.stack(
