@@ -34,7 +34,7 @@ from ftheta.jobs.crossval import part
 from ftheta.jobs.prepare import Prepared, prepare
 
 LIST, MOST, SMALL = Path(__file__).with_suffix(".csv"), 5000, 200
-TUNED, TRIALS, SECONDS = 10, 20, 60.0  # tables that are tuned, trials and budget of each
+TUNED, SHORT, TRIALS, SECONDS = 10, 450, 20, 60.0  # tables that are tuned, their rows at most, trials and budget
 
 
 def frame(row: dict[str, str]) -> pd.DataFrame:
@@ -139,7 +139,10 @@ def main(what: str = "mlp", half: str = "dev", splits: str = "") -> None:
     """One line per table, then all of them, and those with fewer than 200 rows."""
     with open(LIST, encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["half"] == half]
-    rows, n = rows[:TUNED] if what == "tune" else rows, int(splits or (3 if what == "mlp" else 1))
+    rows, n = (
+        [r for r in rows if int(r["rows"]) <= SHORT][:TUNED] if what == "tune" else rows,
+        int(splits or (1 if what == "compare" else 3)),
+    )
     found = []
     for row in rows:
         print(f"{row['name']:16}", end="", flush=True)
