@@ -14,7 +14,7 @@ Reference: Poggio and Girosi, Networks for approximation and learning, Proceedin
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -34,6 +34,7 @@ from .._base.plain import Plain, PlainClassifier, PlainRegressor, Rows
 
 ALL = 5000  # rows that `centers="all"` takes
 STEPS = 100  # of L-BFGS
+PART = 2**18  # outputs of units that a prediction holds at a time
 
 
 def bump(r: Any, basis: str = "gaussian") -> Any:
@@ -136,6 +137,13 @@ class _Radial(Plain):
         x = self._table(X)
         return units(x, self.centers_, self.widths_, self.basis)
 
+    def _by_parts(self, f: Callable[[np.ndarray], np.ndarray], X: ArrayLike) -> np.ndarray:
+        """f of the bumps of some rows at a time: all of them may be far more numbers than X."""
+        x = self._table(X)
+        part = max(1, PART // len(self.centers_))
+        parts = [x[i : i + part] for i in range(0, len(x), part)]
+        return np.concatenate([f(units(rows, self.centers_, self.widths_, self.basis)) for rows in parts])
+
     @abstractmethod
     def _start(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """First weights and intercept: (J + 1, K or T)."""
@@ -164,8 +172,7 @@ class RBFRegressor(_Radial, PlainRegressor):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The weighted sum of the bumps: (n,) or (n, T)."""
-        bumps = self.bumps(X)
-        return bumps @ self.coef_ + self.intercept_
+        return self._by_parts(lambda bumps: bumps @ self.coef_ + self.intercept_, X)
 
     def _learn_weights(self, rows: Rows, weight: np.ndarray) -> None:
         phi = units(rows.x, self.centers_, self.widths_, self.basis)
@@ -221,13 +228,11 @@ class RBFClassifier(_Radial, PlainClassifier):
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K)."""
-        bumps = self.bumps(X)
-        return self.output_.predict_proba(bumps)
+        return self._by_parts(lambda bumps: self.output_.predict_proba(bumps), X)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Log-odds of the second of two classes (n,), or logits (n, K)."""
-        bumps = self.bumps(X)
-        return self.output_.decision_function(bumps)
+        return self._by_parts(lambda bumps: self.output_.decision_function(bumps), X)
 
     def _learn_weights(self, rows: Rows, weight: np.ndarray) -> None:
         if self.centers == "all":
