@@ -135,3 +135,18 @@ def test_what_cannot_be_is_refused():
         RBFClassifier(centers="all").fit(X, Y > 5)
     flat = RBFRegressor(n_centers=3).fit(np.ones((10, 2)), np.arange(10.0))
     assert flat.predict([[1.0, 1.0]]) == pytest.approx(4.5)
+
+
+def test_predictions_by_parts_are_those_of_all_rows_at_once(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(53, 2))
+    y = x[:, 0] ** 2
+    fitted = (
+        RBFRegressor(n_centers=5, random_state=0).fit(x, y),
+        RBFClassifier(n_centers=5, random_state=0).fit(x, y > 1),
+    )
+    whole = [fitted[0].predict(x), fitted[1].predict_proba(x), fitted[1].decision_function(x)]
+    monkeypatch.setattr("ftheta.models.margin.rbf.PART", 50)  # ten rows at a time, and three that are left
+    for a, b in zip(
+        whole, [fitted[0].predict(x), fitted[1].predict_proba(x), fitted[1].decision_function(x)], strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
