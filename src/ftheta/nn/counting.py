@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from torch.nn.modules.rnn import RNNBase, RNNCellBase
 
+from ..draw import Kept
 from .recurrent.layers import Recurrent
 
 
@@ -56,6 +57,6 @@ def multiply_adds(module: nn.Module, shape: Sequence[int]) -> dict[str, int]:
         if cost := next((f for kind, f in COSTS if isinstance(layer, kind)), None):
             layer.register_forward_hook(partial(count, name, cost))
     like = next(module.parameters(), torch.empty(0))
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
+    with Kept(), torch.no_grad():
         copy(torch.zeros(rows, *shape, device=like.device, dtype=like.dtype))
     return counts
