@@ -113,6 +113,16 @@ def test_a_sequence_in_two_parts_gives_what_it_gives_in_one(kind, options):
     torch.testing.assert_close(end, right, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize(("kind", "options"), KINDS)
+def test_steps_one_by_one_give_what_the_sequence_gives(kind, options):
+    net, x = layer(kind, 3, 4, layers=2, **options).eval(), normal(4, 7, 3)
+    (whole, end), (_, state), step = net(x), net(x[:, :2]), net.stepper()
+    for t in range(2, 7):
+        output, state = step(x[:, t], state)
+        torch.testing.assert_close(output, whole[:, t], rtol=0, atol=1e-12)
+    torch.testing.assert_close(state, end, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize(("kind", "options"), [("lstm", {}), ("gru", {}), ("highway", {})])
 def test_padding_may_come_first_or_between(kind, options):
     net, x = layer(kind, 3, 4, bidirectional=True, **options), normal(2, 5, 3)

@@ -113,5 +113,5 @@ class NeuralForecaster(Forecaster, NeuralEstimator):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Evaluation mode, no gradients, one thread: steps of a free run are small."""
-        with torch.no_grad(), threads(1):
+        with torch.inference_mode(), threads(1):
             yield

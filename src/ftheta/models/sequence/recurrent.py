@@ -33,10 +33,14 @@ class Reader(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return self.out(self.body(x)[0])
 
-    def step(self, x: Tensor, state: object = None) -> tuple[Tensor, object]:
-        """Predictions after the last step of x, and the state there."""
-        outputs, state = self.body(x, state=state)  # type: ignore[arg-type]
-        return self.out(outputs[:, -1]), state
+    def step(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        """Predictions after the last step of x, and from what another step goes on."""
+        if state is None:
+            outputs, after = self.body(x)
+            return self.out(outputs[:, -1]), (after, self.body.stepper(), self.out.weight, self.out.bias)
+        after, run, *line = state
+        output, after = run(x[:, 0], after)
+        return functional.linear(output, *line), (after, run, *line)
 
 
 class StepForecaster(NeuralForecaster):
@@ -47,13 +51,13 @@ class StepForecaster(NeuralForecaster):
     def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
         n, window = self.target_.n, int(self.input_.facts["window"])
         x = self._tensor(_window(pasts, ahead, n, window))
-        known, made = self._tensor(np.concatenate([ahead[:, 1:], ahead[:, -1:]], 1)), []
+        known, made = self._tensor(np.concatenate([ahead[:, 1:], ahead[:, -1:]], 1)).unbind(1), []
         net: Any = self.module_
         with self.running():
             value, state = net.step(x)
-            for k in range(h):
+            for now in known:
                 made.append(value)
-                value, state = net.step(torch.cat([value, known[:, k]], 1)[:, None], state)
+                value, state = net.step(torch.cat([value, now], 1)[:, None], state)
             return torch.stack(made, 1).double().cpu().numpy()
 
     def _tensor(self, a: np.ndarray) -> Tensor:

@@ -74,12 +74,13 @@ class TranslationNet(nn.Module):
 
     def greedy(self, x: Tensor, longest: int) -> Tensor:
         """The most probable token at each step, read at the next: (B, longest)."""
-        state, token, made = self.reads(*self.steps(x))[1], x.new_zeros(len(x), 1, dtype=torch.long), list[Tensor]()
+        state, token, made = self.reads(*self.steps(x))[1], x.new_zeros(len(x), dtype=torch.long), list[Tensor]()
+        step = self.writes.stepper()
         for _ in range(longest):
-            outputs, state = self.writes(self.embedding(token), None, state)
-            token = self.out(outputs).argmax(-1)
+            output, state = step(self.embedding(token), state)
+            token = self.out(output).argmax(-1)
             made.append(token)
-        return torch.cat(made, 1)
+        return torch.stack(made, 1)
 
 
 class TeacherForcing(StepObjective):
