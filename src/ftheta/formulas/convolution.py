@@ -1,13 +1,10 @@
-"""The arithmetic of convolutions: sizes, receptive fields, and the sum itself.
+"""The arithmetic of convolutions: sizes and receptive fields.
 
     n' = ⌊(n + 2P - D(K - 1) - 1) / S⌋ + 1       size of the output
     r' = r + D(K - 1) j,   j' = j S              receptive field r of a unit, distance j of the fields of neighbors
-    y_o[i] = Σ_c Σ_m w_oc[m] x_c[i S + m D - P]  cross-correlation; a true convolution turns the kernel around
 
 K is the kernel, S the stride, D the dilation, P the padding on each side. With p = 2P in all, and D = 1, the size is
 ⌊(n - K + p + S) / S⌋: the same number if p is not taken for P. A last window that does not fit is dropped (floor).
-Shapes: signals (L,) or (C, L), images (H, W) or (C, H, W); kernels alike, with a leading axis of outputs O where there
-are several channels: (O, C, K) and (O, C, K, K).
 Reference: Dumoulin and Visin, A guide to convolution arithmetic, arXiv:1603.07285 (2016).
 """
 
@@ -15,17 +12,10 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from ..catalog import nearest
 from ..errors import InputError
 
-Array = NDArray[np.float64]
 MODES = {"zeros": "constant", "reflect": "reflect", "circular": "wrap"}  # our names and those of np.pad
-
-
-# ---- sizes
 
 
 def output_size(
@@ -94,71 +84,6 @@ def of_a_group(c_in: int, c_out: int, groups: int) -> int:
     return c_in // groups
 
 
-# ---- the sum itself
-
-
-def correlate(
-    x: ArrayLike,
-    w: ArrayLike,
-    *,
-    stride: int = 1,
-    padding: int | str = 0,
-    dilation: int = 1,
-    mode: str = "zeros",
-    flip: bool = False,
-) -> Array:
-    """The sliding weighted sums, written out in float64.
-
-    Args:
-        x: Signal (L,) or (C, L), image (H, W) or (C, H, W).
-        w: Kernel (K,), (K, K) or (C, K, K), which gives one map, or a bank (O, C, ...) for several channels, which
-            gives O maps; x and w of two axes each are an image and its kernel.
-        stride: Step from one window to the next.
-        padding: Places added on each side, or "same" or "valid".
-        dilation: Distance of the taps.
-        mode: What the padding is filled with: zeros, reflect or circular.
-        flip: Whether to turn the kernel around: convolution as signal processing defines it, Σ w[k] x[i - k].
-
-    Example:
-        >>> correlate([1, 2, 3, 4, 5], [1, 0, -1], padding=1).tolist()
-        [-2.0, -2.0, -2.0, -2.0, 4.0]
-        >>> correlate([1, 2, 3, 4, 5], [1, 0, -1], padding=1, flip=True).tolist()
-        [2.0, 2.0, 2.0, 2.0, -4.0]
-    """
-    maps, bank = _maps_and_bank(x, w)
-    bank = np.flip(bank, axis=tuple(range(2, bank.ndim))) if flip else bank
-    around = [side(padding, k, dilation) for k in bank.shape[2:]]
-    sizes = [
-        output_size(n, k, stride=stride, padding=p, dilation=dilation)
-        for n, k, p in zip(maps.shape[1:], bank.shape[2:], around, strict=True)
-    ]
-    padded = _pad(maps, around, mode)
-    y = np.zeros((len(bank), *sizes))
-    for tap in np.ndindex(bank.shape[2:]):
-        first = [t * dilation for t in tap]
-        places = (slice(f, f + (n - 1) * stride + 1, stride) for f, n in zip(first, sizes, strict=True))
-        window = padded[:, *places]  # (C, ...): what this tap meets at every place
-        y += np.einsum("oc,c...->o...", bank[:, :, *tap], window)
-    return y if np.ndim(w) > np.ndim(x) else y[0]
-
-
-def _maps_and_bank(x: ArrayLike, w: ArrayLike) -> tuple[Array, Array]:
-    """x as (C, ...) and w as (O, C, ...)."""
-    maps, bank = np.asarray(x, dtype=float), np.asarray(w, dtype=float)
-    if (maps.ndim, bank.ndim) in ((1, 1), (2, 2)):
-        maps, bank = maps[None], bank[None, None]
-    elif (maps.ndim, bank.ndim) == (3, 3):
-        bank = bank[None]
-    elif (maps.ndim, bank.ndim) not in ((2, 3), (3, 4)):
-        raise InputError(
-            f"x {maps.shape} and w {bank.shape} do not go together; for x (L,) w is (K,), for (H, W) it is (K, K), for "
-            "(C, L) it is (O, C, K), for (C, H, W) it is (O, C, K, K) or one filter (C, K, K)."
-        )
-    if bank.shape[1] != len(maps):
-        raise InputError(f"w {bank.shape} is for {bank.shape[1]} channels, and x {maps.shape} has {len(maps)}.")
-    return maps, bank
-
-
 def side(padding: int | str, kernel: int, dilation: int) -> int:
     """Padding on each side; of words, "same" and "valid" are known."""
     around = dilation * (kernel - 1)
@@ -170,15 +95,6 @@ def side(padding: int | str, kernel: int, dilation: int) -> int:
         rest = "take an odd kernel, or padding='valid' or a number."
         raise InputError(f"padding='same' pads both sides alike, which kernel {kernel} does not allow; {rest}")
     return around // 2 if padding == "same" else 0
-
-
-def _pad(maps: Array, around: Sequence[int], mode: str) -> Array:
-    if mode not in MODES:
-        raise InputError(nearest("padding mode", mode, MODES))
-    if mode != "zeros" and any(p > n - (mode == "reflect") for n, p in zip(maps.shape[1:], around, strict=True)):
-        raise InputError(f"An input of {maps.shape[1:]} is too small for the padding {tuple(around)} in mode {mode!r}.")
-    widths = [(0, 0), *((p, p) for p in around)]
-    return np.pad(maps, widths, mode=MODES[mode])  # pyright: ignore[reportCallIssue, reportArgumentType]
 
 
 def _check(**given: tuple[int, int]) -> None:

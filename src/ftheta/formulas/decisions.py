@@ -156,18 +156,10 @@ def gaussian_rule(means: Any, sds: Any, priors: Any, loss: Any = None) -> Rule:
     r, d = s[narrow] / s[wide], (m[wide] - m[narrow]) / s[wide]
     high = np.log(weight) - np.log(s)
     a, b, c = (1 - r**2) / 2, d * r, high[wide] - high[narrow] - d**2 / 2
-    cuts = m[narrow] + s[narrow] * _roots(a, b, c)
+    roots = np.sort(np.roots([a, b, c]).real) if b * b > 4 * a * c else np.empty(0)
+    cuts = m[narrow] + s[narrow] * roots
     first = a > 0 or b < 0 or (b == 0 and c > 0)  # whether the wide class is answered at -∞
     return Rule(cuts, (np.arange(len(cuts) + 1) + first + narrow) % 2)
-
-
-def _roots(a: float, b: float, c: float) -> np.ndarray:
-    """Where a z² + b z + c changes its sign, ascending, without cancellation."""
-    under = b * b - 4 * a * c
-    if under <= 0:
-        return np.empty(0)
-    q = -(b + np.copysign(np.sqrt(under), b)) / 2
-    return np.sort([c / q] if a == 0 else [q / a, c / q])
 
 
 def best_rule(log_joint: Density, grid: Any, loss: Any = None) -> Rule:

@@ -1,34 +1,21 @@
-"""The Gaussian in D dimensions: distance, ellipses, and the error that two of them leave.
+"""The Gaussian in D dimensions: ellipses, and the error that two of them leave.
 
-    log N(x; m, C) = -½ (D log 2π + log |C| + Δ²),      Δ² = (x - m)ᵀ C⁻¹ (x - m),      C = L Lᵀ,  Δ = |L⁻¹ (x - m)|
+    log N(x; m, C) = -½ (D log 2π + log |C| + Δ²),      Δ² = (x - m)ᵀ C⁻¹ (x - m)
 
 Points of one Δ are an ellipsoid with axis i along u_i and half-length √λ_i Δ, where C u_i = λ_i u_i. Two Gaussians of
 one covariance have a linear log-ratio, log π₂ N₂ / π₁ N₁ = wᵀ x + b with w = C⁻¹ (m₂ - m₁), and a Bayes error Φ(-Δ/2)
 for equal shares, Δ between the means.
-Shapes: n points, D dimensions.
+Shapes: D dimensions.
 Reference: Bishop, Pattern Recognition and Machine Learning (2006), sections 2.3 and 4.2.1.
 """
 
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import solve
 from scipy.special import ndtr
 
 from ..errors import InputError
-
-
-def mahalanobis(x: Any, mean: Any, covariance: Any) -> np.ndarray:
-    """Δ of points (n, D) from the mean, in standard deviations: (n,).
-
-    Example:
-        >>> mahalanobis([[2.0, 0.0]], [0.0, 0.0], [[4.0, 0.0], [0.0, 1.0]]).tolist()
-        [1.0]
-    """
-    root, away = _root(covariance), np.atleast_2d(np.asarray(x, dtype=float)) - np.asarray(mean)
-    if away.shape[1] != len(root):
-        raise InputError(f"Points of {away.shape[1]} numbers do not fit a covariance of {len(root)} dimensions.")
-    return np.linalg.norm(solve_triangular(root, away.T, lower=True), axis=0)
 
 
 def _symmetric(covariance: Any) -> np.ndarray:
@@ -38,17 +25,6 @@ def _symmetric(covariance: Any) -> np.ndarray:
     if not square or np.abs(c - c.T).max(initial=0.0) > 1e-8 * size:
         raise InputError(f"A covariance is a symmetric matrix, got shape {c.shape}; finite D x D numbers are needed.")
     return c
-
-
-def _root(covariance: Any) -> np.ndarray:
-    c = _symmetric(covariance)
-    try:
-        return np.linalg.cholesky(c)
-    except np.linalg.LinAlgError:
-        raise InputError(
-            "The covariance is not positive definite: in some direction it has no variance. Leave out columns that "
-            "are constant or follow from others, or add a little to its diagonal."
-        ) from None
 
 
 def principal_axes(covariance: Any, delta: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -82,8 +58,13 @@ def gaussian_boundary(
         ([0.85714, 0.57143], -1.14286)
     """
     first, second = np.asarray(mean1, dtype=float), np.asarray(mean2, dtype=float)
-    _root(covariance)  # refuses what is not positive definite
-    w = np.linalg.solve(np.asarray(covariance, dtype=float), second - first)
+    try:
+        w = solve(_symmetric(covariance), second - first, assume_a="pos")
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "The covariance is not positive definite: in some direction it has no variance. Leave out columns that "
+            "are constant or follow from others, or add a little to its diagonal."
+        ) from None
     return w, _log_odds(priors) - float(w @ (first + second) / 2)
 
 
@@ -100,7 +81,8 @@ def gaussian_bayes_error(mean1: Any, mean2: Any, covariance: Any, priors: tuple[
         >>> round(gaussian_bayes_error([0, 0], [2, 1], [[2, 0.5], [0.5, 1]]), 5)
         0.22485
     """
-    delta, odds = float(mahalanobis(mean2, mean1, covariance)[0]), _log_odds(priors)
+    w, _ = gaussian_boundary(mean1, mean2, covariance, priors)
+    delta, odds = float(w @ np.subtract(mean2, mean1)) ** 0.5, _log_odds(priors)
     if delta == 0:
         return float(min(priors))
     return float(priors[0] * ndtr(odds / delta - delta / 2) + priors[1] * ndtr(-odds / delta - delta / 2))

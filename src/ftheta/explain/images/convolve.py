@@ -10,20 +10,19 @@ Shapes: x (n,) or (H, W), w (k,) or (K_h, K_w), N steps of the window.
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from ...catalog import nearest
 from ...check import Count
 from ...errors import InputError
-from ...formulas import correlate, output_size
+from ...formulas.convolution import MODES, output_size, side
 from ...plots import GREY, Figure, drawn
 from ...results import Result
 from .._probe import finite
 from .._registry import checked
 
-_FILL: dict[str, Any] = {"zeros": "constant", "reflect": "reflect", "circular": "wrap"}
 _KINDS = {"max": np.max, "min": np.min, "mean": np.mean}
 MAX_STEPS = 9  # of the window that are drawn
 COLORS = ("white", "#F6C9A5", "#DDDDDD", "#BFDCEE")  # plain, a window, padding, another window
@@ -91,14 +90,14 @@ def convolve(
     *,
     stride: Count = 1,
     padding: int | str = 0,
-    mode: str = "zeros",
+    mode: Literal["zeros", "reflect", "circular"] = "zeros",
     dilation: Count = 1,
     flip: bool = False,
 ) -> Convolved:
     """A kernel slid over a signal or an image, step by step.
 
     Args:
-        x: Signal (n,) or image (H, W); `formulas.correlate` takes several channels.
+        x: Signal (n,) or image (H, W).
         kernel: As many axes as x.
         stride: Places from a step to the next.
         padding: Places added on each side, or "same" or "valid".
@@ -114,12 +113,15 @@ def convolve(
     x, w = _array(x, "x"), _array(kernel, "kernel")
     if w.ndim != x.ndim:
         raise InputError(f"x has shape {x.shape} and the kernel {w.shape}; give both as many axes.")
-    output = correlate(x, w, stride=stride, padding=padding, mode=mode, dilation=dilation, flip=flip)
-    around = [dilation * (k - 1) // 2 if padding == "same" else 0 for k in w.shape]
-    around = around if isinstance(padding, str) else [padding] * x.ndim
-    padded = np.pad(x, [(p, p) for p in around], mode=_FILL[mode])
+    w = np.flip(w) if flip else w
+    around = tuple(side(padding, k, dilation) for k in w.shape)
+    settings: Any = {"stride": stride, "dilation": dilation}
+    shape = [output_size(n, k, padding=p, **settings) for n, k, p in zip(x.shape, w.shape, around, strict=True)]
+    fill: Any = MODES[mode]
+    padded = np.pad(x, [(p, p) for p in around], mode=fill)
     windows, starts = _windows(padded, w.shape, stride, dilation)
-    return Convolved(padded, np.flip(w) if flip else w, output, starts, windows, tuple(around), dilation)
+    output = (windows * w).reshape(len(windows), -1).sum(1).reshape(shape)
+    return Convolved(padded, w, output, starts, windows, around, dilation)
 
 
 class Pooled(Result):
