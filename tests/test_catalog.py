@@ -15,7 +15,7 @@ from ftheta.catalog import Card, DataCard, View, stubs
 from ftheta.errors import InputError
 
 KINDS = {"table", "image", "sequence", "text", "series", "boxes", "environment"}
-EXTRAS = {"", "data", "lab", "tune", "text", "rl", "export", "tensorboard"}
+EXTRAS = {"", "data", "lab", "tune", "text", "rl", "export", "tensorboard", "boost"}
 ROOT = Path(__file__).parents[1]
 
 

@@ -267,7 +267,7 @@ PAGE = {"LinearRegression": "linear.md", "LogisticRegression": "logistic.md"} | 
     **dict.fromkeys(("ridge", "lasso", "elastic-net"), "linear.md"),
     **dict.fromkeys(("lda", "qda", "fisher", "gaussian-nb", "discrete-nb", "whitening"), "discriminants.md"),
     "svm": "margins.md",
-    **dict.fromkeys(("tree", "forest", "boosting", "adaboost"), "trees.md"),
+    **dict.fromkeys(("tree", "forest", "boosting", "adaboost", "xgboost", "lightgbm"), "trees.md"),
     **{"committee": "committees.md", "rbf": "rbf.md"},
     **{"perceptron": "logistic.md", "basis": "basis.md", "mlp": "mlp.md", "module": "module.md"},
     **{"convnet": "convolution.md", "resnet": "residual.md", "unet": "segmentation.md"},

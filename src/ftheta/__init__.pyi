@@ -79,6 +79,10 @@ from .models.tree.committee import CommitteeRegressor as CommitteeRegressor
 from .models.tree.forest import AdaBoostClassifier as AdaBoostClassifier
 from .models.tree.forest import ForestClassifier as ForestClassifier
 from .models.tree.forest import ForestRegressor as ForestRegressor
+from .models.tree.packages import LightGBMClassifier as LightGBMClassifier
+from .models.tree.packages import LightGBMRegressor as LightGBMRegressor
+from .models.tree.packages import XGBoostClassifier as XGBoostClassifier
+from .models.tree.packages import XGBoostRegressor as XGBoostRegressor
 from .models.tree.tree import TreeClassifier as TreeClassifier
 from .models.tree.tree import TreeRegressor as TreeRegressor
 from . import nn as nn

@@ -15,7 +15,7 @@ CLASSES = [
     catalog.resolve(card.name, kind, task)
     for card in catalog.CARDS.values()
     for kind, task in card.targets
-    if kind == "table" and task in ("classify", "regress", "transform")
+    if card.installed and kind == "table" and task in ("classify", "regress", "transform")
 ]
 
 

@@ -1,5 +1,6 @@
 """What one line of the catalog says: of a family of models, of an explanation, of a data set."""
 
+from importlib.util import find_spec
 from typing import NamedTuple
 
 
@@ -9,8 +10,13 @@ class Card(NamedTuple):
     name: str  # on the command line
     targets: dict[tuple[str, str], str]  # (kind of X, task) to "module:Class"
     summary: str = ""  # one sentence
-    extra: str = ""  # optional dependencies that it needs: the name of an extra
+    extra: str = ""  # of pip, that installs the package of its name
     compare_rows: int = 0  # rows up to which `compare` tries it unasked
+
+    @property
+    def installed(self) -> bool:
+        """Whether the package of its name is there, if it needs one."""
+        return not self.extra or find_spec(self.name) is not None
 
     @property
     def kinds(self) -> tuple[str, ...]:

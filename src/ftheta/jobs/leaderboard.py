@@ -363,7 +363,7 @@ def _default(cards: Sequence[Card], dataset: Dataset, task: str) -> list[Card]:
     tasks = [task] if task else [name for name, t in TASKS.items() if dataset.task in t.targets]
     kinds = [dataset.kind, *KINDS[dataset.kind].also(dataset)]
     fitting = [c for c in cards if any((kind, name) in c.targets for kind in kinds for name in tasks)]
-    tried = [card for card in fitting if dataset.rows <= card.compare_rows]
+    tried = [card for card in fitting if card.installed and dataset.rows <= card.compare_rows]
     if not tried:
         unknown = nearest("task", task, TASKS) if task and task not in TASKS else ""
         raise InputError(unknown or f"{dataset.name} has no target to compare models on. Give --target COLUMN.")

@@ -84,6 +84,10 @@ from .tree.committee import CommitteeRegressor as CommitteeRegressor
 from .tree.forest import AdaBoostClassifier as AdaBoostClassifier
 from .tree.forest import ForestClassifier as ForestClassifier
 from .tree.forest import ForestRegressor as ForestRegressor
+from .tree.packages import LightGBMClassifier as LightGBMClassifier
+from .tree.packages import LightGBMRegressor as LightGBMRegressor
+from .tree.packages import XGBoostClassifier as XGBoostClassifier
+from .tree.packages import XGBoostRegressor as XGBoostRegressor
 from .tree.splits import SplitGain as SplitGain
 from .tree.splits import split_gain as split_gain
 from .tree.tree import TreeClassifier as TreeClassifier

@@ -28,40 +28,24 @@ from .nodes import Trees, of_predictors, to_predictor
 CATEGORIES = 255  # at most, of one column
 
 
-class _Boosting(Grown):
+class Boosted(Grown):
     """Boosted trees; columns of text or of category dtype in a data frame are categories.
 
     Args:
         n_estimators: Steps at most: trees, or for more than two classes one tree per class.
         lr: Factor of each tree.
-        max_leaf_nodes: Leaves of a tree at most.
+        max_leaf_nodes: Leaves of a tree at most; None: no limit.
         max_depth: Questions in a row at most; None: no limit.
-        min_samples_leaf: Rows that a leaf has at least.
         l2: Penalty on the squared values of the leaves.
         max_features: Share of the columns that are looked at for a split.
-        early_stopping: Whether steps end when rows held out no longer gain; "auto": where there are over 10,000 rows.
-        validation: Share of the rows held out for that.
-        patience: Steps without gain after which they end.
     """
 
     n_estimators: Count = 100
     lr: Positive = 0.1
     max_leaf_nodes: Annotated[int, Ge(2)] | None = 31
     max_depth: Count | None = None
-    min_samples_leaf: Count = 20
     l2: NonNegative = 0.0
     max_features: Annotated[float, Gt(0), Le(1)] = 1.0
-    early_stopping: bool | Literal["auto"] = "auto"
-    validation: Share = 0.1
-    patience: Count = 10
-
-    space: ClassVar[Space] = {
-        "lr": Range(0.02, 0.3, log=True),
-        "n_estimators": Range(50, 500, log=True),
-        "max_leaf_nodes": Range(4, 64, log=True),
-        "min_samples_leaf": Range(2, 100, log=True),
-        "l2": Range(1e-3, 10.0, log=True),
-    }
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -69,16 +53,8 @@ class _Boosting(Grown):
         return tags
 
     def _parameters(self) -> dict[str, Any]:
-        known = ("max_leaf_nodes", "max_depth", "min_samples_leaf", "max_features", "early_stopping")
-        return {name: getattr(self, name) for name in known} | {
-            "max_iter": self.n_estimators,
-            "learning_rate": self.lr,
-            "l2_regularization": self.l2,
-            "validation_fraction": self.validation or None,
-            "n_iter_no_change": self.patience,
-            "random_state": self.seed_,
-            "categorical_features": list(range(len(self.categories_))) or None,  # they come first
-        }
+        """Of scikit-learn's boosting."""
+        return {}
 
     # ---- rows
 
@@ -95,20 +71,9 @@ class _Boosting(Grown):
     # ---- files
 
     def _take_over(self, model: Any) -> Trees:
-        if self.categories_:
-            places = model._preprocessor.named_transformers_["encoder"].categories_
-            used = zip(self.categories_.items(), places, strict=True)
-            self.categories_ = {j: known[found[~np.isnan(found)].astype(int)] for (j, known), found in used}
-            model._preprocessor = None  # the columns hold places already
-        self.baseline_ = model._baseline_prediction
-        self.n_iter_, scores = model.n_iter_, (model.train_score_, model.validation_score_)
-        vars(self).pop("history_", None)
-        if len(scores[1]):
-            steps = zip(*(-np.asarray(score) for score in scores), strict=True)
-            self.history_ = [{"epoch": i, "loss": a, "valid_loss": b} for i, (a, b) in enumerate(steps)][1:]
         return of_predictors([tree for step in model._predictors for tree in step])
 
-    def _rebuild(self, trees: Trees) -> Any:
+    def _rebuild(self: Any, trees: Trees) -> Any:
         known, d, classes = self.categories_, self.n_features_in_, len(getattr(self, "classes_", ()))
         each, trees = classes if classes > 2 else 1, trees.check(d, len(known), (1, 1))
         if np.shape(self.baseline_) != (1, each) or len(trees.sizes) != each * self.n_iter_:
@@ -125,6 +90,56 @@ class _Boosting(Grown):
         bins.bin_thresholds_ = [np.arange(len(found), dtype=float) for found in known.values()]
         model.classes_ = np.arange(classes)
         return model
+
+
+class _Boosting(Boosted):
+    """scikit-learn's boosting.
+
+    Args:
+        min_samples_leaf: Rows that a leaf has at least.
+        early_stopping: Whether steps end when rows held out no longer gain; "auto": where there are over 10,000 rows.
+        validation: Share of the rows held out for that.
+        patience: Steps without gain after which they end.
+    """
+
+    min_samples_leaf: Count = 20
+    early_stopping: bool | Literal["auto"] = "auto"
+    validation: Share = 0.1
+    patience: Count = 10
+
+    space: ClassVar[Space] = {
+        "lr": Range(0.02, 0.3, log=True),
+        "n_estimators": Range(50, 500, log=True),
+        "max_leaf_nodes": Range(4, 64, log=True),
+        "min_samples_leaf": Range(2, 100, log=True),
+        "l2": Range(1e-3, 10.0, log=True),
+    }
+
+    def _parameters(self) -> dict[str, Any]:
+        known = ("max_leaf_nodes", "max_depth", "min_samples_leaf", "max_features", "early_stopping")
+        return {name: getattr(self, name) for name in known} | {
+            "max_iter": self.n_estimators,
+            "learning_rate": self.lr,
+            "l2_regularization": self.l2,
+            "validation_fraction": self.validation or None,
+            "n_iter_no_change": self.patience,
+            "random_state": self.seed_,
+            "categorical_features": list(range(len(self.categories_))) or None,  # they come first
+        }
+
+    def _take_over(self, model: Any) -> Trees:
+        if self.categories_:
+            places = model._preprocessor.named_transformers_["encoder"].categories_
+            used = zip(self.categories_.items(), places, strict=True)
+            self.categories_ = {j: known[found[~np.isnan(found)].astype(int)] for (j, known), found in used}
+            model._preprocessor = None  # the columns hold places already
+        self.baseline_ = model._baseline_prediction
+        self.n_iter_, scores = model.n_iter_, (model.train_score_, model.validation_score_)
+        vars(self).pop("history_", None)
+        if len(scores[1]):
+            steps = zip(*(-np.asarray(score) for score in scores), strict=True)
+            self.history_ = [{"epoch": i, "loss": a, "valid_loss": b} for i, (a, b) in enumerate(steps)][1:]
+        return super()._take_over(model)
 
 
 def _categories(frame: Any) -> Iterator[tuple[int, np.ndarray]]:
@@ -157,16 +172,8 @@ def _is_known(j: Any, categories: Any, d: int) -> bool:
     return type(j) is int and 0 <= j < d and sized and len(set(categories.tolist())) == len(categories)
 
 
-class BoostingClassifier(_Boosting, GrownClassifier):
-    """Gradient boosting for classes, with missing cells and categories as they are.
-
-    Learned also: baseline_ (1, K), categories_, n_iter_ and, where steps may end early, history_.
-
-    Example:
-        >>> X, y = [[0.0], [1], [2], [3]] * 10, ["low", "low", "high", "high"] * 10
-        >>> BoostingClassifier(n_estimators=5, random_state=0).fit(X, y).predict([[0.5], [2.5]]).tolist()
-        ['low', 'high']
-    """
+class BoostedClassifier(Boosted, GrownClassifier):
+    """Boosted trees for classes."""
 
     def solver(self) -> HistGradientBoostingClassifier:
         """scikit-learn's boosting, not fitted."""
@@ -181,18 +188,11 @@ class BoostingClassifier(_Boosting, GrownClassifier):
         yield from self.model_.staged_predict_proba(self._table(X))
 
 
-class BoostingRegressor(_Boosting, GrownRegressor):
-    """Gradient boosting for numbers, with missing cells and categories as they are.
-
-    Learned also: baseline_ (1, 1), categories_, n_iter_ and, where steps may end early, history_.
+class BoostedRegressor(Boosted, GrownRegressor):
+    """Boosted trees for numbers.
 
     Args:
         loss: What is minimized; poisson is for counts.
-
-    Example:
-        >>> X, y = [[0.0], [1], [2], [3]] * 10, [0.0, 0, 6, 6] * 10
-        >>> BoostingRegressor(random_state=0).fit(X, y).predict([[0.5], [2.5]]).round(2).tolist()
-        [0.0, 6.0]
     """
 
     loss: Literal["squared_error", "absolute_error", "poisson"] = "squared_error"
@@ -212,3 +212,27 @@ class BoostingRegressor(_Boosting, GrownRegressor):
     def staged(self, X: ArrayLike) -> Iterator[np.ndarray]:
         """Predictions after 1, 2, ... steps: (n,)."""
         yield from self.model_.staged_predict(self._table(X))
+
+
+class BoostingClassifier(_Boosting, BoostedClassifier):
+    """Gradient boosting for classes, with missing cells and categories as they are.
+
+    Learned also: baseline_ (1, K), categories_, n_iter_ and, where steps may end early, history_.
+
+    Example:
+        >>> X, y = [[0.0], [1], [2], [3]] * 10, ["low", "low", "high", "high"] * 10
+        >>> BoostingClassifier(n_estimators=5, random_state=0).fit(X, y).predict([[0.5], [2.5]]).tolist()
+        ['low', 'high']
+    """
+
+
+class BoostingRegressor(_Boosting, BoostedRegressor):
+    """Gradient boosting for numbers, with missing cells and categories as they are.
+
+    Learned also: baseline_ (1, 1), categories_, n_iter_ and, where steps may end early, history_.
+
+    Example:
+        >>> X, y = [[0.0], [1], [2], [3]] * 10, [0.0, 0, 6, 6] * 10
+        >>> BoostingRegressor(random_state=0).fit(X, y).predict([[0.5], [2.5]]).round(2).tolist()
+        [0.0, 6.0]
+    """
