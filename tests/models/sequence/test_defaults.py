@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from ftheta.models import ARForecaster, ETSForecaster, KernelRidgeForecaster, MLPForecaster
+from ftheta.models.sequence import _forecaster
 from ftheta.models.sequence._kernels import unexplained
 
 
@@ -54,17 +56,50 @@ def test_a_trend_of_logarithms_levels_off():
 
 
 @pytest.mark.middle
-def test_intervals_of_short_series_hold_what_they_promise():
-    """Random walks of 60 steps, six steps ahead: by the normal quantile fewer are held, since few runs measure it."""
-    held, normal = {0.8: [], 0.95: []}, {0.8: [], 0.95: []}
+@pytest.mark.parametrize("refits", [5, 1], ids=["as of cheap models", "as of networks"])
+def test_intervals_of_short_series_hold_what_they_promise(refits, monkeypatch):
+    """Random walks of 60 steps: k ahead, the next value is normal around the last with variance k. By the normal
+    quantile too few are held; with one run for every lead far too many."""
+    monkeypatch.setattr(_forecaster, "REFITS", refits)
+    held = {(rule, level): [] for rule in ("own", "normal", "one") for level in (0.8, 0.95)}
     for seed in range(150):
-        y = np.random.default_rng(seed).normal(size=66).cumsum()
-        made = ARForecaster(lags=1, log=False, difference=1, horizon=6).fit(y[:60])
-        for found, runs in ((held, made.runs_), (normal, 1e9)):
-            made.runs_ = runs
-            for level, shares in found.items():
-                low, high = made.predict_interval(level=level).T
-                shares.append(((low <= y[60:]) & (y[60:] <= high)).mean())
-    for level in held:
-        assert level - 0.01 < np.mean(held[level]) < level + 0.05
-        assert np.mean(normal[level]) < level
+        y = np.random.default_rng(seed).normal(size=60).cumsum()
+        made = ARForecaster(lags=1, log=False, difference=1, horizon=6).fit(y)
+        runs = {"own": made.runs_, "normal": 1e9 * made.runs_, "one": np.full(len(made.runs_), 15 / 12)}
+        for (rule, level), shares in held.items():
+            made.runs_ = runs[rule]
+            low, high = ((made.predict_interval(level=level).T - y[-1]) / np.sqrt(np.arange(1, 7))).clip(-9, 9)
+            shares.append((ndtr(high) - ndtr(low)).mean())
+    for level in (0.8, 0.95):
+        assert level - 0.01 < np.mean(held["own", level]) < level + 0.05
+        assert np.mean(held["normal", level]) < level - 0.01
+        assert np.mean(held["one", level]) > (level + 1) / 2
+
+
+@pytest.mark.parametrize("cls", [ARForecaster, KernelRidgeForecaster, MLPForecaster])
+def test_errors_are_those_of_models_that_know_nothing_of_the_steps_they_are_measured_on(cls, monkeypatch):
+    """Logarithm, difference, season and scale of the first fit are those that the first rows alone would get."""
+    seen = {}
+    monkeypatch.setattr(cls, "measured", _kept(cls.measured, seen))
+    t = np.arange(96)
+    y = (50 + t) * (1.2 + np.sin(np.pi * t / 6)) * np.exp(0.03 * np.random.default_rng(0).normal(size=96))
+    y[72:] = 40 + 1e-3 * y[72:]
+    more = {"hidden": (2,), "epochs": 1, "noise": 0.1} if cls is MLPForecaster else {}
+    made, first = cls(season=12, **more).fit(y), cls(season=12, calibration=0, **more).fit(y[:72])
+    for name in ("log", "difference", "season", "window", "mean", "scale"):
+        np.testing.assert_array_equal(seen["facts"][name], first.input_.facts[name])
+    assert (made.input_.facts["scale"] != seen["facts"]["scale"]).any()
+    log, scale = made.input_.facts["log"][0], made.input_.facts["scale"][0, 0]
+    truth, forecast = (np.log(v) if log else v for v in (y[72:84], first.predict(horizon=12)))
+    if cls is not MLPForecaster:  # its seed is drawn anew
+        np.testing.assert_allclose(seen["errors"][0, :4, 0], ((truth - forecast) / scale)[:4], rtol=1e-6)
+
+
+def _kept(measured, seen):
+    def keep(self, panel, begin, stop):
+        found = measured(self, panel, begin, stop)
+        if begin == 72:
+            seen.update(facts=dict(self.input_.facts), errors=found)
+        return found
+
+    return keep

@@ -281,16 +281,16 @@ def test_a_backtest_sees_all_before_an_origin_and_nothing_after(refit):
 
 
 def test_half_widths_follow_the_rule_of_ranks():
-    """With 19 errors over their scale, the interval of 90 % takes the 18th, that of 95 % the largest; the scale itself
-    is known from 19 steps: Student's t over the normal distribution."""
+    """With 38 errors over their scale, the interval of 90 % takes the 36th, that of 95 % the largest; the scale itself
+    is known from 19 steps, which are 19 runs of one step or 9.5 of two: Student's t over the normal distribution."""
     model = models.ARForecaster()
-    errors = RNG.normal(size=(19, 1, 1))
+    errors = RNG.normal(size=(19, 2, 1)) * [[1], [3]]
     model.keep_errors([errors], steps=19)
-    rms = np.sqrt((errors**2).mean())
-    ranked = np.sort(np.abs(errors.ravel()) / rms)
-    for level, rank in ((0.9, 17), (0.95, 18)):
-        wider = t.ppf((1 + level) / 2, 19) / norm.ppf((1 + level) / 2)
-        assert model._half_widths(1, level)[0, 0] == pytest.approx(wider * ranked[rank] * rms)
+    rms = np.sqrt((errors**2).mean(0))
+    ranked = np.sort((np.abs(errors) / rms).ravel())
+    for level, rank in ((0.9, 36), (0.95, 38)):
+        wider = t.ppf((1 + level) / 2, [19, 9.5]) / norm.ppf((1 + level) / 2)
+        np.testing.assert_allclose(model._half_widths(2, level)[:, 0], wider * ranked[rank - 1] * rms[:, 0])
 
 
 def test_intervals_of_a_random_walk_grow_as_the_root_and_hold_what_they_say():

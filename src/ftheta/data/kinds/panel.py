@@ -86,6 +86,12 @@ class Panel:
             made.append(Track(t.name, t.time[kept], t.values[kept], t.place[kept], begin))
         return replace(self, tracks=tuple(made))
 
+    def before(self, stop: int) -> Panel:
+        """The first rows, with what is learned of them alone; a forecast still starts at the end of all."""
+        part = self.take(slice(0, stop))
+        past = {name: self.spec.facts[name] for name in ("values", "missing", "time", "lengths")}
+        return replace(part, spec=InputSpec(self.spec.shape, {**self.kind.learn(part).facts, **past}))
+
     def content(self) -> Sequence[np.ndarray]:
         """Values and steps of each series."""
         return [a for t in self.tracks for a in (np.nan_to_num(t.values, nan=1e300), t.time)]

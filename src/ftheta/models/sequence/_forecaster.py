@@ -3,7 +3,7 @@
     free run:   ŷ_{t+1} = f(y_t, y_{t-1}, ...),   ŷ_{t+2} = f(ŷ_{t+1}, y_t, ...),   ...
     interval:   ŷ_{t+k} ± q t s_k,   s_k: root mean squared error k steps ahead of a model fitted to the steps before;
                 q: quantile of the errors over s_k;  t: quantile of Student's t over the normal one, with as many
-                degrees of freedom as there are runs that do not overlap
+                degrees of freedom as runs of k steps fit one after the other into those that were measured
 
 Shapes: N origins, h steps ahead, T steps of a series, D columns that are forecast, K columns known ahead.
 """
@@ -14,6 +14,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -173,17 +174,18 @@ class Forecaster:
     def measured(self: Any, panel: Panel, begin: int, stop: int) -> np.ndarray:
         """Errors of free runs from origins between two rows (in the order of time), over the scale: (N, h, D), NaN
         where nothing is known."""
-        block = panel.take(slice(begin, stop))
+        block = replace(panel.take(slice(begin, stop)), spec=self.input_)
         origins = [Origin(t, at) for t in block.tracks for at in range(t.begin, t.end)]
         origins = origins[:: -(-len(origins) // ORIGINS)]
         h = min(self._measured_steps(panel), max((t.end - t.begin for t in block.tracks), default=1))
         if not origins:
             return np.empty((0, h, panel.n_forecast))
-        ran = self.paths_of(block, origins, h)
-        found = np.full(ran.level.shape, np.nan)
+        n, log = panel.n_forecast, panel.spec.facts["log"]
+        level = logged(self._restored(block, self.paths_of(block, origins, h).level), log)
+        found = np.full(level.shape, np.nan)
         for i, (track, at) in enumerate(origins):
-            truth = logged(track.values[at : min(at + h, track.end), : panel.n_forecast], panel.spec.facts["log"])
-            found[i, : len(truth)] = (truth - ran.level[i, : len(truth)]) / ran.scale[i]
+            truth = logged(track.values[at : min(at + h, track.end), :n], log)
+            found[i, : len(truth)] = (truth - level[i, : len(truth)]) / panel.units(track)[1][:n]
         return found
 
     def _measured_steps(self: Any, panel: Panel) -> int:
@@ -191,16 +193,17 @@ class Forecaster:
             self.horizon, min(LONG, 2 * int(panel.spec.facts["season"])) if panel.spec.facts["season"] > 1 else 12
         )
 
-    def blocks(self: Any, panel: Panel, parts: int) -> list[tuple[int, int]]:
-        """Rows whose errors are measured, in so many parts; empty where the series is too short."""
+    def blocks(self: Any, panel: Panel, parts: int) -> list[tuple[Panel, int, int]]:
+        """Rows to fit to, and those after them whose errors are measured; so often, or never in too short a series."""
         n = len(panel)
         count = int(n * self.calibration)
         if count < 2 * len(panel.tracks) or n - count < 4 * len(panel.tracks):
             return []
-        if self.needs_lags and not panel.take(slice(0, n - count)).able:
-            return []
         ends = np.linspace(n - count, n, min(parts, count) + 1).astype(int)
-        return list(zip(ends[:-1], ends[1:], strict=True))
+        with suppress(InputError):  # differences over more steps than the first rows have
+            found = [(panel.before(begin), begin, stop) for begin, stop in pairwise(ends)]
+            return found if not self.needs_lags or all(part.able for part, _, _ in found) else []
+        return []
 
     def rehearse(self: Any) -> None:
         """A forecast of two steps, so that what came from a file fits together, or an error says so."""
@@ -213,8 +216,8 @@ class Forecaster:
             vars(self).pop(name, None)
 
     def keep_errors(self: Any, found: Sequence[np.ndarray], steps: int) -> None:
-        """Learn from errors what intervals need: s_k, never smaller than nearer to the origin, errors over it, and in
-        how many runs, one after the other, those steps would be."""
+        """Learn from errors what intervals need: s_k, never smaller than nearer to the origin, errors over it, and how
+        many runs of k steps fit one after the other into the measured steps."""
         found = [e for e in found if e.size]
         if not found:
             return
@@ -228,7 +231,7 @@ class Forecaster:
         count = known.sum(0)
         s = np.sqrt(np.where(known[..., None], errors**2, 0.0).sum(0) / np.maximum(count, 1)[:, None])
         s = np.maximum.accumulate(np.where((count >= min(5, len(errors)))[:, None], s, 0.0), axis=0)
-        self.spread_, self.runs_ = np.maximum(s, 1e-12), max(1.0, steps / len(s))
+        self.spread_, self.runs_ = np.maximum(s, 1e-12), np.maximum(1.0, steps / np.arange(1, h + 1))
         self.ratios_ = np.sort(np.abs(errors / self.spread_)[known], axis=0)
 
     def _half_widths(self: Any, h: int, level: float) -> np.ndarray | None:
@@ -237,7 +240,7 @@ class Forecaster:
             return None
         s, n = self.spread_, len(self.ratios_)
         rank, upper = min(n, int(np.ceil((n + 1) * level))), (1 + level) / 2
-        s = s * float(stdtrit(self.runs_, upper) / ndtri(upper))
+        s = s * (stdtrit(self.runs_, upper) / ndtri(upper))[:, None]
         steps = np.arange(1, h + 1)
         beyond = np.sqrt(np.maximum(steps / len(s), 1.0))[:, None]  # as errors of a random walk, where they grow
         return self.ratios_[rank - 1] * s[np.minimum(steps, len(s)) - 1] * np.where(s[-1] > 1.5 * s[0], beyond, 1.0)
@@ -348,12 +351,14 @@ class PlainForecaster(Forecaster, Estimator):
         panel = self.kind().check(X, self)
         self.input_, self.target_ = panel.spec, TargetSpec("forecast", panel.n_forecast)
         found, blocks = [], self.blocks(panel, REFITS)
-        for begin, stop in blocks:
-            self.learn(panel.take(slice(0, begin)))
+        for part, begin, stop in blocks:
+            self.input_ = part.spec
+            self.learn(part)
             found.append(self.measured(panel, begin, stop))
         self.forget_errors()
+        self.input_ = panel.spec
         self.learn(panel)
-        self.keep_errors(found, sum(stop - begin for begin, stop in blocks))
+        self.keep_errors(found, sum(stop - begin for _, begin, stop in blocks))
         return self
 
     def get_state(self) -> dict[str, Tree]:

@@ -61,19 +61,22 @@ class NeuralForecaster(Forecaster, NeuralEstimator):
         self.forget_errors()
         if not blocks:
             return super().process(data, held)
-        begin, stop = blocks[0]
+        ((part, begin, stop),) = blocks
 
         def errors() -> Any:
             self.module_.eval()
             return self.measured(panel, begin, stop)
 
+        def fresh(rows: Data, held: Data | None) -> Trainer:
+            self.input_ = rows.x.spec
+            return self.trainer(self.make(), rows, held)
+
         self._measure = _Measure(errors, stop - begin)
-        first = Data(panel.take(slice(0, begin)))
         return Phases(
             [
-                (lambda: self.trainer(self.make(), first, None), self.epochs),
+                (lambda: fresh(Data(part), None), self.epochs),
                 (lambda: self._measure, 1),
-                (lambda: self.trainer(self.make(), data, held), self.epochs),
+                (lambda: fresh(data, held), self.epochs),
             ]
         )
 
