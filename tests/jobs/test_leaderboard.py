@@ -178,6 +178,19 @@ def test_a_model_that_fails_in_a_later_fold_is_left_out(tmp_path, monkeypatch):
             jobs.compare("wine", **asked | {"models": sorted(failing)})
 
 
+def test_a_model_that_diverges_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    begin = Entrant.__init__
+
+    def diverging(self, job, run):
+        begin(self, job, run)
+        job.estimator.set_params(**{"lr": 1e30} if self.name == "mlp" else {})
+
+    monkeypatch.setattr(Entrant, "__init__", diverging)
+    found = jobs.compare("wine", models=["mlp", "lda"], metric="accuracy", folds=2, seconds=30, report=False)
+    assert [e.name for e in found.entrants] == ["lda"] and "became inf" in found.left_out["mlp"]
+
+
 def test_changed_data_are_noticed(linear_numbers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file, *_ = linear_numbers

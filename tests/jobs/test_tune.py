@@ -112,6 +112,14 @@ def test_a_gain_is_sure_only_where_the_paired_test_prefers_the_tuned(tuned):
         assert ("more than noise" in said) is sure
 
 
+def test_defaults_that_diverge_are_a_failed_trial(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = QUICK | {"trials": 3, "space": {"lr": [1e30, 0.01]}, "search": "grid", "epochs": 3, "hidden": (4,)}
+    found = jobs.tune("mlp", "iris", lr=1e30, **asked)
+    assert found.states[0] == "failed" and "Try lr=1e+29 (now 1e+30)" in found.verdicts[0]
+    assert found.best_run.config.params["lr"] == 0.01 and "could not be trained" in found.verdicts[-1]
+
+
 @pytest.mark.ledger("B044", "B173", covers="ftheta.jobs.tune")
 def test_rounds_keep_what_is_beyond_noise_and_go_on_from_there(tmp_path, monkeypatch):
     """A penalty of 10⁶ leaves the mean: round 1 replaces it by 1; the 1.001 of round 2 is no gain."""

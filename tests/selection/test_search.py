@@ -13,6 +13,7 @@ from scipy.stats import binom, qmc
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
 
 from ftheta import MLPRegressor
 from ftheta.errors import FileFormatError, InputError
@@ -218,6 +219,16 @@ def test_a_point_that_scikit_learn_refuses_does_not_end_the_search():
     assert sorted(found.states) == ["complete", "failed"] and found.best_params_ == {"alpha": 0.5}
     with pytest.raises(InputError, match="could be trained: .*alpha"):
         tune(Ridge(), x, x[:, 0], {"alpha": [-1.0]}, search="grid", trials=1, cv=3)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_network_that_diverges_is_a_failed_trial(alone):
+    """Alone, as a step of a pipeline, and as a member of a stack."""
+    x, net = np.random.default_rng(0).normal(size=(30, 2)), MLPRegressor(hidden=(3,), epochs=3, random_state=0)
+    made, name = (make_pipeline(net), "mlpregressor__lr") if alone else (net, "lr")
+    found = tune(made, x, x[:, 0], {name: (1e30, 0.01)}, search="grid", trials=2, cv=3)
+    assert sorted(found.states) == ["complete", "failed"] and found.best_params_ == {name: 0.01}
+    assert "1 complete, 1 failed" in found.caption and "Try lr=1e+29 (now 1e+30)" in found.caption
 
 
 @pytest.mark.parametrize("search", ["grid", "tpe"])

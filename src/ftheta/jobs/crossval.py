@@ -15,7 +15,7 @@ from sklearn.base import clone
 from ..catalog import nearest
 from ..data import holdout
 from ..draw import Draw
-from ..errors import InputError
+from ..errors import FThetaError, InputError
 from ..selection import folds
 from ..tasks.base import Predictions
 from .prepare import Prepared, encoded, split_by
@@ -161,10 +161,15 @@ def metric_of(jobs: Sequence[Prepared], asked: str) -> str:
         return jobs[0].task.judged
     known: dict[str, None] = {}
     for job in jobs:
-        probe = fold(job, *_few(job))
+        try:
+            probe = fold(job, *_few(job))
+        except FThetaError:  # which is said where the model is tried
+            continue
         known |= dict.fromkeys(job.task.score(probe.y, probe.answers)["scores"])
         if not asked or asked in known:
             return asked or next(iter(known))
+    if not known:
+        return asked
     raise InputError(f"--metric: {nearest('metric', asked, list(known))}")
 
 

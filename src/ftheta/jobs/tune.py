@@ -29,10 +29,11 @@ from ..catalog import nearest
 from ..errors import InputError
 from ..measure import Comparison
 from ..selection import Range, Search, Trials, space_of, trials_of
-from ..selection.search import SEARCHES, Report, optuna
+from ..selection.search import FAILS, SEARCHES, Report, optuna
 from ..selection.space import written
 from ..selection.together import stacks, values_of
 from ..store import Run, write_atomic
+from ..tasks.base import Predictions
 from .asked import begin, given
 from .config import Config, merge, settings_of
 from .crossval import FOLDS, Fold, answered, fold, fresh, joined, metric_of, opened, parts
@@ -88,6 +89,7 @@ class TunedRun(Trials):
         more = gain > 0 and self.confirmed is not None and self.confirmed.better == "tuned"
         what = "The gain is more than noise" if more else "Chance alone could make this gain"
         what = f"{what}{sure}." if gain > 0 else "No gain: the defaults are kept."
+        what = what if np.isfinite(default) else "The defaults could not be trained."
         said = f"On other folds: {self.metric} {tuned:.4g} tuned, {default:.4g} by default. {what}"
         return [self.caption, *map(self._said, self.rounds)] if len(self.rounds) > 1 else [self.caption, said]
 
@@ -347,11 +349,22 @@ def _confirmed(
     metric = asked["metric"]
     found = trials_of(search, metric, not measure.lower_is_better(metric))
     if "complete" not in found.states:
-        raise InputError(f"None of {len(found.points)} trials could be trained{search.why}. Check the space.")
+        raise InputError(f"None of {len(found.points)} trials could be trained{found.why}. Check the space.")
     tuned, rows = _with(job, found.best_point), parts(job, asked["folds"], "confirm")
-    (_, y, own), (_, _, other) = (joined([fold(each, *r) for r in rows]) for each in (tuned, job))
-    scores = [job.task.score(y, made, seed=job.config.seed)["scores"][metric] for made in (own, other)]
-    return found, job.task.compare(y, own, other, ("tuned", "default")), (scores[0], scores[1]), tuned
+    made = [_predicted(each, rows) for each in (tuned, job)]
+    worst = np.inf if measure.lower_is_better(metric) else -np.inf
+    scores = [job.task.score(*m, seed=job.config.seed)["scores"][metric] if m else worst for m in made]
+    (y, own), (_, other) = (m or (None, None) for m in made)
+    pair = job.task.compare(y, own, other, ("tuned", "default")) if own and other else None
+    return found, pair, (scores[0], scores[1]), tuned
+
+
+def _predicted(job: Prepared, rows: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, Predictions] | None:
+    """Targets and predictions of all folds; None where the model cannot be trained."""
+    try:
+        return joined([fold(job, *r) for r in rows])[1:]
+    except FAILS:
+        return None
 
 
 # ---- several processes

@@ -31,6 +31,7 @@ SEARCHES = ("tpe", "random", "quasi-random", "grid")
 STARTUP = 10  # trials before points of TPE follow from earlier ones, and before one is ended early
 BATCH = 40  # trials that are measured at once
 KEPT = 66.0  # percent of trials that are not ended early
+FAILS = (ValueError, ArithmeticError)  # of a point that cannot be trained
 Report = Callable[[float], None]  # hears the value so far, and ends a trial that is clearly behind
 
 
@@ -91,12 +92,6 @@ class Search:
                 for point in first:
                     self.study.enqueue_trial(self._stored(point))
 
-    @property
-    def why(self) -> str:
-        """Why the first point that could not be trained could not."""
-        errors = (t.user_attrs.get("error") for t in self.study.get_trials(deepcopy=False))
-        return next((f": {error.rstrip('.')}" for error in errors if error), "")
-
     def _storage(self) -> Any:
         if self.journal is None:
             return None
@@ -138,7 +133,7 @@ class Search:
         def one(asked: list[Any], points: list[dict[str, Any]]) -> list[Any]:
             try:
                 return [measure(points[0], self._report(asked[0]))]
-            except (ValueError, self.engine.TrialPruned) as error:
+            except (*FAILS, self.engine.TrialPruned) as error:
                 return [error]
 
         self._run(one, trials, 1, seconds, heard)
@@ -151,7 +146,7 @@ class Search:
         seconds: float = float("inf"),
         heard: Callable[[Any], object] = lambda trial: None,
     ) -> None:
-        """The same for a function that gives the values of many points, or the ValueError of a point.
+        """The same for a function that gives the values of many points, or the error of a point.
 
         Points of TPE follow from the values before them, so they come one by one.
         """

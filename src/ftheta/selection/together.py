@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import NonFiniteError
+from .search import FAILS
+
 Fit = tuple[Any, Mapping[str, Any]]  # an estimator, and what its `fit` takes
 TOGETHER, NUMBERS = 200, 2**24  # fits of a stack, and numbers of X of all of them
 
@@ -15,7 +18,7 @@ def stacks(estimator: Any, X: Any, folds: int) -> bool:
 
 
 def fit_together(fits: Sequence[Fit]) -> list[Any]:
-    """Fitted estimators, or the ValueError of one that could not be; each comes with the arguments of its `fit`."""
+    """Fitted estimators, or the error of one that could not be; each comes with the arguments of its `fit`."""
     from ..train.many import OWN
 
     groups: dict[str, list[int]] = {}
@@ -30,35 +33,39 @@ def fit_together(fits: Sequence[Fit]) -> list[Any]:
 
 
 def values_of(fits: Sequence[Fit], folds: int, score: Callable[[int, Any], Any], join: Callable[..., Any]) -> list[Any]:
-    """The value of each point from so many fits: their scores joined, or the ValueError of one."""
+    """The value of each point from so many fits: their scores joined, or the error of one."""
+    from ..train import threads
+
     models = fit_together(fits)
 
     def value(fitted: Sequence[Any]) -> Any:
         try:
-            if bad := [m for m in fitted if isinstance(m, ValueError)]:
+            if bad := [m for m in fitted if isinstance(m, Exception)]:
                 raise bad[0]
             return join([score(k, model) for k, model in enumerate(fitted)])
-        except ValueError as error:
+        except FAILS as error:
             return error
 
-    return [value(models[i : i + folds]) for i in range(0, len(models), folds)]
+    with threads(1):  # a few rows each
+        return [value(models[i : i + folds]) for i in range(0, len(models), folds)]
 
 
 def _stack(fits: Sequence[Fit], group: Sequence[int]) -> dict[int, Any]:
     """A loop, where a stack is refused."""
     from ..train import fit_many
-    from ..train.many import OWN
+    from ..train.many import LOST, OWN
 
     own = ({name: fits[i][0].get_params()[name] for name in OWN} for i in group)
     try:
         problems = [{**fits[i][1], **params} for i, params in zip(group, own, strict=True)]
-        return dict(zip(group, fit_many(fits[group[0]][0], problems), strict=True))
-    except ValueError:  # refused together, or one of them alone
+        fitted = dict(zip(group, fit_many(fits[group[0]][0], problems), strict=True))
+        return {i: NonFiniteError(why) if (why := m.stop_reason_).startswith(LOST) else m for i, m in fitted.items()}
+    except FAILS:  # refused together, or one of them alone
         return {i: _one(*fits[i]) for i in group}
 
 
 def _one(model: Any, data: Mapping[str, Any]) -> Any:
     try:
         return model.fit(**data)
-    except ValueError as error:  # settings that cannot be trained
+    except FAILS as error:  # settings that cannot be trained
         return error

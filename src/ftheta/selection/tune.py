@@ -93,7 +93,7 @@ def tune(
     if not given:
         raise InputError(f"{type(estimator).__name__} has no search space of its own. Give space={{'lr': Range(...)}}.")
     given = {name.replace(".", "__"): where for name, where in given.items()}
-    known = space_of(given, list(estimator.get_params(deep=False)))
+    known = space_of(given, sorted({name.partition("__")[0] for name in estimator.get_params()}))
     scorer: Any = check_scoring(estimator, scoring)
     splitter: Any = check_cv(cv, y, classifier=is_classifier(estimator))
     parts = list(splitter.split(X, y, groups))
@@ -126,7 +126,7 @@ def tune(
         made.run(measure, trials, seconds=seconds)
     found = trials_of(made, "score", True)
     if "complete" not in found.states:
-        raise InputError(f"None of {len(found.points)} trials could be trained{made.why}. Check the space.")
+        raise InputError(f"None of {len(found.points)} trials could be trained{found.why}. Check the space.")
     return Tuned(**vars(found), best_estimator_=made_from(found.best_point).fit(**fit_of(slice(None))))
 
 

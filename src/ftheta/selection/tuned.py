@@ -37,6 +37,12 @@ class Trials(Result):
         return importance.get_param_importances(self.study, evaluator=importance.FanovaImportanceEvaluator(seed=0))
 
     @property
+    def why(self) -> str:
+        """Why the first point that could not be trained could not; else an empty text."""
+        errors = (t.user_attrs.get("error") for t in self.study.get_trials(deepcopy=False))
+        return next((f": {error.rstrip('.')}" for error in errors if error), "")
+
+    @property
     def best(self) -> int:
         """Row of the best trial that is complete."""
         complete = np.array([state == "complete" for state in self.states])
@@ -110,7 +116,9 @@ class Trials(Result):
         how = ", ".join(f"{n} {state}" for state, n in counts.items() if n)
         most = max(self.importance, key=lambda name: self.importance[name]) if self.importance else ""
         matters = f" {most} matters most." if most else ""
-        return " ".join([f"{len(self.points)} trials: {how}; the best is trial {self.best}.{matters}", *self.edges])
+        failed = [f"One that failed{self.why}."] if self.why else []
+        said = f"{len(self.points)} trials: {how}; the best is trial {self.best}.{matters}"
+        return " ".join([said, *failed, *self.edges])
 
 
 def trials_of(search: Search, metric: str, maximize: bool) -> Trials:

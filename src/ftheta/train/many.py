@@ -42,6 +42,7 @@ Estimator = TypeVar("Estimator")
 DATA = ("X", "y", "sample_weight", "X_val", "y_val")
 OWN = ("random_state", "lr", "batch_size", "training__l1", "training__l2")
 KEPT = 2**23 - 4096  # numbers: the largest block, 32 MB, that glibc takes from its heap once one was freed
+LOST = "loss or weights became nan or inf"  # why a member stopped
 REFUSED = ("clip_norm", "clip_value", "ema", "grow_batch", "rate_factors", "gradient_noise", "accumulate", "precision")
 
 
@@ -279,7 +280,7 @@ class _Stack(Steps):
             fine &= table[0].isfinite()
         for m in [m for m in self.active if not fine[m]]:
             where, rate = f"by step {self.step}; last good state: step {self.checked}", self.rates[m]
-            self._stop(m, f"loss or weights became nan or inf {where}. Try lr={rate / 10:.3g} (now {rate:.3g})")
+            self._stop(m, f"{LOST} {where}. Try lr={rate / 10:.3g} (now {rate:.3g})")
         self._keep([m for m in self.active if not self.restoring or not self.best[m][1]])
         self.checked = self.step
 
