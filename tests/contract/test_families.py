@@ -65,11 +65,10 @@ def images(cls, n=24, size=(12, 10)):
 
 
 def bits(kind):
-    """Two patterns of 8 units with a few units turned: bits, pairs of bits, or three rows of signs."""
+    """Two patterns of 8 units with a few units turned: bits, or three rows of signs."""
     X = np.repeat([[1, 1, 1, 1, 0, 0, 0, 0], [0, 1, 0, 1, 0, 1, 0, 1]], 12, axis=0)
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, 1 - X, X)
-    pairs, signs = np.stack([X, 1 - X], 2).reshape(len(X), -1), np.unique(2 * X - 1, axis=0)[:3]
-    return {"bits": X, "pairs": pairs, "signs": signs}[kind], None
+    return (X if kind == "bits" else np.unique(2 * X - 1, axis=0)[:3]), None
 
 
 def image(cls):
@@ -77,9 +76,9 @@ def image(cls):
     return Subject(cls, "image", partial(images, cls), settings, "predict_proba")
 
 
-def rbm(kind="bits", **settings):
+def rbm(**settings):
     settings = {"n_hidden": 4, "epochs": 3, "batch_size": 8} | settings
-    return Subject(models.RestrictedBoltzmannMachine, "bits", partial(bits, kind), settings, "transform")
+    return Subject(models.RestrictedBoltzmannMachine, "bits", partial(bits, "bits"), settings, "transform")
 
 
 def machine(cls, answer, kind="bits", **settings):
@@ -120,10 +119,8 @@ SUBJECTS = {
        if pair[0] == "image"},
     "pcd": rbm(),
     "cd": rbm(method="cd", k=2),
-    "tempering": rbm(method="tempering", temperatures=3),
     "centered": rbm(centered=True, sample_pixels=True),
     "gaussian": rbm(visible="gaussian"),
-    "softmax": rbm("pairs", visible="softmax", categories=2, n_hidden=3),
     "deep": machine(models.DeepBoltzmannMachine, "transform", hidden=(4, 3), greedy=1),
     "exact": machine(models.BoltzmannMachine, "log_prob"),
     "sampled": machine(models.BoltzmannMachine, "free_energy", method="gibbs", n_hidden=2),

@@ -16,7 +16,7 @@ from ftheta.data.batch import take
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.models.energy import rbm_net
-from ftheta.models.energy.rbm import Contrastive, Tempering
+from ftheta.models.energy.rbm import Contrastive
 from ftheta.store import dump_tree, parse_tree
 from ftheta.train import FunctionObjective, Loss, Objective, Problem, Trainer, Training, iterate
 from tests.contract.enrolled import NEURAL, data, name_of, small
@@ -52,7 +52,6 @@ SUBJECTS = {
     "Contrastive centred": lambda: toy(
         lambda: Contrastive(rbm_net.RBM(4, 3), chains=5, mean=torch.full((4,), 0.5)).double(), binary(4)
     ),
-    "Tempering": lambda: toy(lambda: Tempering(rbm_net.RBM(4, 3), temperatures=3, chains=5).double(), binary(4)),
     "FunctionObjective": lambda: toy(
         lambda: FunctionObjective([torch.sum, torch.prod] * 3, [0.5, 2.0]), torch.arange(6)
     ),

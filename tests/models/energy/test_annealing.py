@@ -10,7 +10,6 @@ from sklearn.datasets import load_digits
 from ftheta.draw import Draw
 from ftheta.errors import InputError, NonFiniteError
 from ftheta.models.energy.annealing import (
-    LogPartition,
     _estimate,
     annealed_importance,
     base_rates,
@@ -42,8 +41,6 @@ def brute_log_z(machine):
         m = h @ W
         return np.log(np.exp(h @ c + m @ b + (m**2).sum(1) / 2).sum()) + len(b) / 2 * np.log(2 * np.pi)
     v = bits(len(b))
-    if machine.visible == "softmax":
-        v = v[(v.reshape(len(v), -1, machine.categories).sum(2) == 1).all(1)]
     return np.log(np.exp((v @ b)[:, None] + h @ c + v @ W.T @ h.T).sum())
 
 
@@ -51,7 +48,6 @@ KINDS = {
     "bernoulli": lambda: drawn(RBM(4, 3)),
     "strong": lambda: drawn(RBM(4, 3), 3.0, seed=1),
     "gaussian": lambda: drawn(RBM(3, 4, visible="gaussian"), 0.7),
-    "softmax": lambda: drawn(RBM(6, 3, visible="softmax", categories=3)),
 }
 kinds = pytest.mark.parametrize("kind", KINDS)
 
@@ -183,12 +179,3 @@ def test_weights_that_are_not_finite_are_one_sentence():
         machine.weight[0, 0] = torch.nan
     with pytest.raises(NonFiniteError, match="not finite.*lower learning rate"):
         annealed_importance(machine, temperatures=100, base_bias=torch.zeros(4), draw=Draw(0))
-
-
-def test_a_partition_shows_its_numbers_and_its_interval():
-    found = LogPartition(712.53, 0.08, 61.0, 100, 10_000, "ais")
-    columns = found.table().columns
-    assert (columns["log Z"], columns["95 % low"], columns["95 % high"]) == (["712.5300"], ["712.3713"], ["712.6887"])
-    assert (columns["effective chains"], columns["temperatures"]) == ([61.0], [10_000])
-    assert (columns["method"], columns["error"], columns["chains"]) == (["ais"], [0.08], [100])
-    assert found.figure().axes[0].get_xlabel() == "log Z / nats"

@@ -1,4 +1,4 @@
-"""The restricted Boltzmann machine as an estimator: gradients in closed form, tempering and likelihoods by enumeration,
+"""The restricted Boltzmann machine as an estimator: gradients in closed form, likelihoods by enumeration,
 training beside scikit-learn's."""
 
 import numpy as np
@@ -15,7 +15,7 @@ from ftheta.draw import Draw
 from ftheta.errors import InputError, NonFiniteError
 from ftheta.models import RestrictedBoltzmannMachine
 from ftheta.models.energy import _machine
-from ftheta.models.energy.rbm import Contrastive, Tempering, exchange
+from ftheta.models.energy.rbm import Contrastive
 from ftheta.models.energy.rbm_net import RBM
 from tests._truth import boltzmann as listed
 
@@ -134,14 +134,13 @@ def test_contrastive_divergence_is_data_minus_reconstructions(k):
 def test_rows_of_weight_two_are_two_rows_and_parts_of_a_batch_add_up():
     machine, x = filled(RBM(4, 3)), torch.tensor(listed.states(4)[[3, 9, 14]])
     copies, weight = x[[0, 0, 1, 2, 2, 2]], torch.tensor([2.0, 1, 3])
-    for objective in (Contrastive(machine, chains=5).double(), Tempering(machine, chains=5, temperatures=2).double()):
-        both = []
-        for batch in (Batch(x, weight=weight), Batch(copies)):
-            objective.hidden.zero_()
-            both.append(gradient(objective, batch))
-        assert float(both[0][0].weight) == float(both[1][0].weight) == 6
-        for one, other in zip(both[0][1], both[1][1], strict=True):
-            torch.testing.assert_close(one, other)
+    objective, both = Contrastive(machine, chains=5).double(), []
+    for batch in (Batch(x, weight=weight), Batch(copies)):
+        objective.hidden.zero_()
+        both.append(gradient(objective, batch))
+    assert float(both[0][0].weight) == float(both[1][0].weight) == 6
+    for one, other in zip(both[0][1], both[1][1], strict=True):
+        torch.testing.assert_close(one, other)
 
 
 @pytest.mark.ledger("B125", covers="ftheta.models.RestrictedBoltzmannMachine")
@@ -224,50 +223,10 @@ def test_centered_learning_starts_at_the_means_of_the_data_and_slides_to_those_o
     torch.testing.assert_close(objective.lam, lam + 0.01 * (on.detach() - lam))
 
 
-# ---- tempering
-
-
-def test_exchanges_leave_the_product_of_the_tempered_laws_as_it_is():
-    energy, beta, rng = np.array([0.0, -1.0, 0.7]), np.array([0.4, 0.7, 1.0]), np.random.default_rng(0)
-    laws = np.exp(-beta[:, None] * energy)
-    laws /= laws.sum(1, keepdims=True)
-    drawn = np.stack([rng.choice(3, 40_000, p=law) for law in laws])  # (levels, chains)
-    source = exchange(torch.tensor(energy[drawn]), torch.tensor(beta), torch.Generator().manual_seed(0)).numpy()
-    np.testing.assert_array_equal(np.sort(source, axis=0) % 40_000, np.arange(40_000)[None].repeat(3, 0))
-    moved = drawn.ravel()[source]
-    numbers = moved[0] * 9 + moved[1] * 3 + moved[2]
-    law = np.einsum("i,j,k->ijk", *laws).ravel()
-    assert stats.chisquare(np.bincount(numbers, minlength=27), 40_000 * law).pvalue > 1e-3
-    assert (source != np.arange(120_000).reshape(3, 40_000)).mean() > 0.3
-
-
-def test_an_exchange_is_in_detailed_balance():
-    beta = torch.tensor([0.25, 1.0]).double()
-    for low, high in ((1.5, -0.5), (-0.5, 1.5)):
-        energy = torch.tensor([[low], [high]]).double().repeat(1, 40_000)
-        share = (exchange(energy, beta, torch.Generator().manual_seed(1))[0] >= 40_000).double().mean().item()
-        truth = min(1.0, np.exp((0.25 - 1.0) * (low - high)))  # of p(after) / p(before)
-        assert share == pytest.approx(truth, abs=0.01)
-
-
-def test_tempered_chains_have_the_law_of_the_machine_at_temperature_one():
-    machine = filled(RBM(4, 3))
-    objective = Tempering(machine, temperatures=3, chains=6000, k=25).double()
-    np.testing.assert_allclose(objective.beta, [1 / 3, 2 / 3, 1])
-    v = objective.fantasies(torch.zeros(1, 4).double(), torch.Generator().manual_seed(0))
-    law = listed.rbm_joint(*arrays(machine)).sum(1)
-    counts = np.bincount((v.numpy() @ PLACE).astype(int), minlength=16)
-    assert v.shape == (6000, 4) and stats.chisquare(counts, 6000 * law).pvalue > 1e-3
-    objective.go_on(v, Draw(0))
-    hottest = np.bincount((objective.hidden[:6000].numpy() @ PLACE[1:]).astype(int), minlength=8)
-    tempered = listed.rbm_joint(*(a / 3 for a in arrays(machine))).sum(0)
-    assert stats.chisquare(hottest, 6000 * tempered).pvalue > 1e-3
-
-
 # ---- learning
 
 
-@pytest.mark.parametrize("knobs", [{"method": "pcd"}, {"method": "tempering", "temperatures": 4}, {"centered": True}])
+@pytest.mark.parametrize("knobs", [{"method": "pcd"}, {"centered": True}])
 def test_every_method_learns_which_bits_go_together(knobs):
     X = two_bars()
     made = small(epochs=100, lr=0.1, **knobs).fit(X)
@@ -275,11 +234,7 @@ def test_every_method_learns_which_bits_go_together(knobs):
     assert made.history_[-1]["rows"] == 100 * len(X) and "loss" in made.history_[-1]
 
 
-def test_softmax_and_gaussian_visibles_learn_what_goes_together():
-    words = np.tile(np.array([[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]]), (20, 1))
-    made = small(visible="softmax", categories=3, epochs=60, lr=0.5, batch_size=20).fit(words)
-    assert made.log_prob(words).mean() > -1.8  # log 1/3 is the most; independent groups have -2.2
-    assert (made.sample(50, steps=20, random_state=0).reshape(50, 2, 3).sum(2) == 1).all()
+def test_gaussian_visibles_learn_what_goes_together():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(200, 2)) * 0.7 + np.where(rng.random(200) < 0.5, 1.5, -1.5)[:, None]
     made = small(visible="gaussian", epochs=15, lr=0.1, validation=0.2).fit(points)
@@ -295,12 +250,11 @@ def test_softmax_and_gaussian_visibles_learn_what_goes_together():
     [
         ("bernoulli", [[0, 1, 1], [0, 1, 0], [0, 1, 0], [0, 0, 0]], [None, np.log(3), -np.log(3)]),
         ("gaussian", [[1, 5, 2], [3, 5, -2]], [2, 5, 0]),
-        ("softmax", [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]], [np.log(0.25), np.log(0.5), np.log(0.25)]),
     ],
 )
 def test_visible_biases_start_at_zero_or_at_the_means(visible, X, bias):
     """At a rate of next to nothing they stay where they start."""
-    knobs = {"visible": visible, "categories": 3 * (visible == "softmax"), "lr": 1e-12, "epochs": 1, "random_state": 0}
+    knobs = {"visible": visible, "lr": 1e-12, "epochs": 1, "random_state": 0}
     for start in (False, True):
         made = RestrictedBoltzmannMachine(n_hidden=2, start_at_means=start, **knobs).fit(np.array(X, dtype=float))
         found = made.module_.visible_bias.detach().numpy()
@@ -327,7 +281,6 @@ def test_chains_are_as_many_as_a_batch_has_rows_or_as_asked():
     assert small(batch_size=8).fit(X)._trainer.objective.hidden.shape == (8, 3)
     assert small(chains=5).fit(X)._trainer.objective.hidden.shape == (5, 3)
     assert small(batch_size="auto").fit(X)._trainer.objective.hidden.shape == (200, 3)
-    assert small(method="tempering", chains=5, temperatures=4).fit(X)._trainer.objective.hidden.shape == (20, 3)
 
 
 # ---- measures
@@ -440,14 +393,6 @@ def test_nothing_or_everything_may_be_missing():
     np.testing.assert_array_equal(made.fill_in(X, np.zeros(4, bool), 5), X)
     everything = made.fill_in(X, np.ones(X.shape, bool), 5, random_state=0)
     assert set(np.unique(everything)) <= {0.0, 1.0} and everything.shape == X.shape
-    words = np.tile(np.eye(3), (4, 2))
-    made = small(visible="softmax", categories=3).fit(words)
-    half = np.array([False] * 3 + [True] * 3)
-    filled_in = made.fill_in(np.where(half, np.nan, words), half, 5, random_state=0)
-    np.testing.assert_array_equal(filled_in[:, :3], words[:, :3])
-    assert (filled_in[:, 3:].sum(1) == 1).all()
-    with pytest.raises(InputError, match="missing cuts through a softmax group"):
-        made.fill_in(words, [True, False, False] * 2)
 
 
 # ---- what is refused
@@ -459,14 +404,6 @@ def test_nothing_or_everything_may_be_missing():
         ({}, lambda X: X * 255, r"X holds values from 0 to 255, .* takes values in \[0, 1\]: scale"),
         ({}, lambda X: X - 1.0, r"X holds values from -1 to 0"),
         ({}, lambda X: np.where(X > 0, np.nan, 0), "X contains NaN"),
-        (
-            {"visible": "softmax", "categories": 2},
-            lambda X: X,
-            r"X holds \[1.0, 1.0\] at row 0, columns 0 to 1; a soft",
-        ),
-        ({"visible": "softmax", "categories": 2}, lambda X: np.full((2, 4), 0.5), "a single 1 among zeros"),
-        ({"visible": "softmax", "categories": 3}, lambda X: X, "4 columns are not groups of categories=3"),
-        ({"visible": "softmax"}, lambda X: X, "4 columns are not groups of categories=0"),
     ],
 )
 def test_rows_that_do_not_fit_the_visibles_are_one_sentence(knobs, change, said):

@@ -103,7 +103,7 @@ class Machine(NeuralEstimator):
 
         Args:
             X: Rows (n, V); values at missing entries, NaN too, are not used.
-            missing: True where an entry is not known: (V,) or (n, V); all columns of a softmax group or none.
+            missing: True where an entry is not known: (V,) or (n, V).
             steps: Sweeps, which start at the means of the training rows.
             keep: Numbers of sweeps after which rows are kept; (): at the end only.
             random_state: Seed; None: other entries at every call.
@@ -163,22 +163,13 @@ class Machine(NeuralEstimator):
     def _bits(self) -> bool:
         return True  # visible units are 0 or 1
 
-    @property
-    def _group(self) -> int:
-        return 1  # columns that are missing together or not at all
-
     def _observed(self, X: Any, missing: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Rows checked as in `fit` but for missing entries, and the mask: (n, V) both."""
-        x, group = np.array(X, dtype=self.dtype), self._group
-        neutral = np.zeros(len(self.mean_))
-        neutral[::group] = group > 1  # a row that passes the check, for every kind of visibles
-        if x.shape[1:] != neutral.shape or not len(x):
+        x = np.array(X, dtype=self.dtype)
+        if x.shape[1:] != self.mean_.shape or not len(x):
             self.checked(x)  # raises the error for this shape
         gone = _mask(missing, x.shape)
-        groups = gone.reshape(len(x), -1, group)
-        if (groups.any(2) != groups.all(2)).any():
-            raise InputError("missing cuts through a softmax group; mark all columns of a group or none.")
-        x[gone] = np.broadcast_to(neutral, x.shape)[gone]
+        x[gone] = 0.0  # passes the check, for every kind of visibles
         if hasattr(X, "columns"):
             return self._array(pd.DataFrame(x, columns=X.columns)), gone
         return self._array(x), gone
@@ -208,9 +199,7 @@ class Machine(NeuralEstimator):
         b = base_rates(mean, visible)
         if visible == "gaussian":
             return self.apply(lambda v: torch.distributions.Normal(b, 1.0).log_prob(v.double()).sum(-1), X)
-        soft = visible == "softmax"
-        log_z = b.unflatten(0, (-1, self._group)).logsumexp(-1).sum() if soft else F.softplus(b).sum()
-        return self.apply(lambda v: v.double() @ b - log_z, X)
+        return self.apply(lambda v: v.double() @ b - F.softplus(b).sum(), X)
 
     def partition(
         self,

@@ -7,9 +7,9 @@
     ESS    = (Σ w)² / Σ w²                                     as many equal weights would be as precise
 
 β = 0 is a machine whose visible units are independent with biases a; the closer a is to the machine's own rates, the
-fewer steps are needed. Gaussian visibles start from N(a, I), softmax ones from independent categories. The estimate of
-Z is unbiased, that of log Z is low on average, and far too low when no chain finds where the mass is: then the weights
-are uneven, which the effective sample size shows (fewer than 30 % of the chains: a warning).
+fewer steps are needed. Gaussian visibles start from N(a, I). The estimate of Z is unbiased, that of log Z is low on
+average, and far too low when no chain finds where the mass is: then the weights are uneven, which the effective sample
+size shows (fewer than 30 % of the chains: a warning).
 
 Shapes: M chains, v (M, V), h (M, H), W (H, V).
 References: Neal, Annealed Importance Sampling (2001), arXiv:physics/9803008; Salakhutdinov and Murray, On the
@@ -19,7 +19,7 @@ Quantitative Analysis of Deep Belief Networks (2008).
 import math
 import warnings
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -29,8 +29,6 @@ from torch import Generator, Tensor
 
 from ...draw import Draw
 from ...errors import InputError, NonFiniteError
-from ...plots import Figure, whiskers
-from ...results import Result
 from .rbm_net import RBM, bernoulli
 
 MAX_EXACT_UNITS = 20  # of the smaller side, up to which "auto" sums over all states
@@ -40,7 +38,7 @@ MIN_TEMPERATURES = 100  # larger steps are not annealing, and overflow
 MIN_RATE = 1e-3  # of a base unit
 
 
-class LogPartition(Result, eq=True):
+class LogPartition(NamedTuple):
     """The logarithm of a partition function, in nats."""
 
     log_z: float
@@ -55,22 +53,6 @@ class LogPartition(Result, eq=True):
         """The 95 % interval of log Z: Student's, of as many chains."""
         half = float(t.ppf(0.975, self.chains - 1)) * self.error if self.error else 0.0
         return self.log_z - half, self.log_z + half
-
-    @property
-    def caption(self) -> str:
-        return "Partition function, in nats."
-
-    def columns(self) -> dict[str, list[object]]:
-        low, high = self.interval
-        return {
-            **{"method": [self.method], "log Z": [f"{self.log_z:.4f}"], "error": [self.error]},
-            **{"95 % low": [f"{low:.4f}"], "95 % high": [f"{high:.4f}"], "effective chains": [self.ess]},
-            **{"chains": [self.chains], "temperatures": [self.temperatures]},
-        }
-
-    def figure(self) -> Figure:
-        """log Z and its 95 % interval."""
-        return whiskers({"log Z / nats": [(self.method, self.log_z, *self.interval)]}, title="Partition function")
 
 
 @torch.no_grad()
@@ -126,8 +108,7 @@ def base_rates(means: Tensor, visible: str = "bernoulli") -> Tensor:
     """Biases of independent units with these means (V,): those of the rows that a machine learned from."""
     if visible == "gaussian":
         return means
-    p = means.clamp(MIN_RATE, 1 - MIN_RATE)
-    return p.log() if visible == "softmax" else p.logit()
+    return means.clamp(MIN_RATE, 1 - MIN_RATE).logit()
 
 
 def _own_rates(machine: RBM, chains: int, temperatures: int, draw: Draw) -> Tensor:
@@ -189,6 +170,4 @@ class _Path:
         if self.machine.visible == "gaussian":  # E has |v - b|² / 2, the path |v|² / 2 - b·v
             squares = (a**2 - self.machine.visible_bias.double() ** 2).sum()
             return float(squares / 2) + len(a) / 2 * math.log(2 * math.pi) + units
-        if self.machine.visible == "softmax":
-            return float(a.view(-1, self.machine.categories).logsumexp(1).sum()) + units
         return float(F.softplus(a).sum()) + units

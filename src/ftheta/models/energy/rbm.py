@@ -12,22 +12,19 @@ The free energy of data is lowered, that of the machine's own samples ("fantasie
     -∂F/∂W = p(h = 1 | v) v',            -∂F/∂b = v,      -∂F/∂c = p(h = 1 | v)
 
 Fantasies: "cd", k sweeps that start at the data (biased, little noise); "pcd", chains that go on from update to update
-(stochastic maximum likelihood); "tempering", such chains at M temperatures: after each sweep neighbors exchange their
-states with probability min(1, exp((β_m - β_l)(E_m - E_l))), and the fantasies are those at β = 1.
+(stochastic maximum likelihood).
 
 The centered gradient is the gradient in the coordinates E = -(v - μ)'b - (h - λ)'c - (h - λ)'W(v - μ), transformed to
 the usual ones: a change of coordinates θ = Jθ' turns a step g into J J'g. With μ and λ the means it does not change
 when bits are flipped.
 
-Shapes: n rows, B of a batch, C chains, M temperatures, V visible, H hidden units; W (H, V), b and μ (V,), c and λ (H,).
+Shapes: n rows, B of a batch, C chains, V visible, H hidden units; W (H, V), b and μ (V,), c and λ (H,).
 References: Hinton, Training products of experts by minimizing contrastive divergence, Neural Computation 14 (2002);
 Tieleman, Training restricted Boltzmann machines using approximations to the likelihood gradient, ICML (2008);
-Desjardins et al., Tempered Markov chain Monte Carlo for training of restricted Boltzmann machines, AISTATS (2010);
 Melchior, Fischer and Wiskott, How to center deep Boltzmann machines, JMLR 17 (2016).
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -38,7 +35,7 @@ from torch.nn import functional as F
 
 from ...check import Count, Positive, RandomState
 from ...data import Batch, InputSpec, TargetSpec
-from ...data.kinds import Items, Table
+from ...data.kinds import Table
 from ...draw import Draw, seed_of
 from ...errors import InputError
 from ...results import Table as Numbers
@@ -48,7 +45,7 @@ from ._machine import Machine, measures
 from .annealing import base_rates, mean_and_error
 from .rbm_net import RBM, bernoulli
 
-__all__ = ["Contrastive", "RestrictedBoltzmannMachine", "Tempering"]
+__all__ = ["Contrastive", "RestrictedBoltzmannMachine"]
 
 AVERAGING = 0.01  # share of a new mean of the hidden units, per update
 VALIDATION = Draw(0).at("validation")  # the same bits in every epoch: what changes is the machine
@@ -135,7 +132,8 @@ class Contrastive(Objective):
         for p in self.seen:
             if self.centered:
                 self.lam.lerp_(p[: batch.n].mean(0), AVERAGING)
-            self.go_on(p[batch.n :], draw)
+            if self.persistent:  # where the chains go on in the next update
+                bernoulli(p[batch.n :], draw.generator(device=p.device), out=self.hidden)
 
     def fantasies(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """The visible units of the fantasies, without gradients: (C, V), or (B, V) where they start at the data."""
@@ -144,11 +142,6 @@ class Contrastive(Objective):
         m = self.machine
         v = m.draw_visible(m.visible_logits(self.hidden), generator)
         return m.gibbs(v, self.k - 1, generator) if self.k > 1 else v
-
-    def go_on(self, p: Tensor, draw: Draw) -> None:
-        """Set the hidden units of the chains for the next update, by their probabilities given the fantasies (C, H)."""
-        if self.persistent:
-            bernoulli(p, draw.generator(device=p.device), out=self.hidden)
 
     def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
         """Minus the one-bit pseudo-likelihood, the mean squared reconstruction error, and log p(v) of small machines.
@@ -172,93 +165,24 @@ def _centered(weight: Tensor, visible: Tensor, hidden: Tensor, mu: Tensor, lam: 
 
 
 def one_bit(machine: RBM, v: Tensor, draw: Draw) -> Tensor:
-    """The proxy of the log-pseudo-likelihood: units times log P(v_i | others) of one random unit i per row: (B,)."""
-    unit = torch.randint(machine.n_units, (len(v),), generator=draw.generator("bit")).to(v.device)
-    return machine.n_units * machine.log_conditional(v, unit)
-
-
-class Tempering(Contrastive):
-    """Fantasies by parallel tempering: `chains` at each of the inverse temperatures 1/M, 2/M, ..., 1."""
-
-    beta: Tensor
-
-    def __init__(self, machine: RBM, *, temperatures: int = 10, chains: int = 10, **options: Any) -> None:
-        super().__init__(machine, chains=temperatures * chains, **options)
-        self.chains = chains
-        self.register_buffer("beta", torch.arange(1, temperatures + 1) / temperatures)
-
-    @torch.no_grad()
-    def fantasies(self, x: Tensor, generator: Generator | None = None) -> Tensor:
-        m, beta = self.machine, self.beta.repeat_interleave(self.chains)[:, None]  # (M C, 1)
-        v, h = x, self.hidden
-        for _ in range(self.k):
-            v = m.sample_visible(h, generator, beta=beta)
-            h = m.sample_hidden(v, generator, beta=beta)
-            source = exchange(m.energy(v, h).view(-1, self.chains), self.beta, generator).flatten()
-            v, h = v[source], h[source]
-        self._moved = h
-        return v[-self.chains :]
-
-    def go_on(self, p: Tensor, draw: Draw) -> None:
-        self.hidden.copy_(self._moved)
-
-
-def exchange(energy: Tensor, beta: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Which state each place gets when neighbors exchange theirs: (M, C) energies, (M,) -> (M, C) numbers below M C.
-
-    Pairs (0, 1), (2, 3), ... first, then (1, 2), (3, 4), ...; each pair keeps the product of the tempered laws.
-    """
-    levels, chains = energy.shape
-    source = torch.arange(levels * chains, device=energy.device).view(levels, chains)
-    for first in (0, 1):
-        low = torch.arange(first, levels - 1, 2, device=energy.device)
-        now = energy.flatten()[source]
-        gain = (beta[low + 1] - beta[low])[:, None] * (now[low + 1] - now[low])  # (pairs, C)
-        go = torch.empty_like(gain).uniform_(generator=generator).log_() < gain
-        source[low], source[low + 1] = (
-            torch.where(go, source[low + 1], source[low]),
-            torch.where(go, source[low], source[low + 1]),
-        )
-    return source
-
-
-@dataclass(frozen=True)
-class OneHot(Table):
-    """Groups of columns with a single 1 in each; `build` refuses columns that are not groups."""
-
-    categories: int = 0  # columns of a group
-
-    def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Items:
-        rows, k = super().check(X, owner, spec), self.categories
-        if k < 2 or rows.values.shape[1] % k:
-            return rows
-        groups = rows.values.reshape(len(rows.values), -1, k)
-        wrong = np.argwhere(((groups != 0) & (groups != 1)).any(2) | (groups.sum(2) != 1)).tolist()
-        if wrong:
-            row, group = wrong[0]
-            raise InputError(
-                f"X holds {groups[row, group].tolist()} at row {row}, columns {group * k} to {(group + 1) * k - 1}; a "
-                "softmax group has a single 1 among zeros. Encode it, e.g. with OneHotEncoder()."
-            )
-        return rows
+    """The proxy of the log-pseudo-likelihood: V log P(v_i | others) of one random unit i per row: (B,)."""
+    unit = torch.randint(machine.n_visible, (len(v),), generator=draw.generator("bit")).to(v.device)
+    return machine.n_visible * machine.log_conditional(v, unit)
 
 
 class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
     """Learn the distribution of rows with one layer of hidden units; `transform` gives P(h = 1 | v).
 
     Bernoulli visibles take bits, and gray values in [0, 1] as probabilities; Gaussian ones numbers of about unit
-    variance; softmax ones one-hot groups. With validation rows the history holds minus their one-bit
-    pseudo-likelihood (`valid_loss`), the reconstruction error and, for small machines, the exact log-likelihood.
+    variance. With validation rows the history holds minus their one-bit pseudo-likelihood (`valid_loss`), the
+    reconstruction error and, for small machines, the exact log-likelihood.
     `mean_`, where chains start, is of the rows of `fit`, or of the first call of `partial_fit`.
 
     Args:
         n_hidden: Hidden units.
-        visible: "bernoulli", "gaussian" or "softmax".
-        categories: Columns of a softmax group.
-        method: Where the fantasies come from: persistent chains "pcd", chains that start at the data "cd", or
-            persistent chains at several temperatures "tempering".
+        visible: "bernoulli" or "gaussian".
+        method: Where the fantasies come from: persistent chains "pcd", or chains that start at the data "cd".
         k: Sweeps of the chains per update.
-        temperatures: Of "tempering".
         chains: Persistent chains; None takes as many as a batch has rows.
         centered: Whether the centered gradient is used.
         sample_pixels: Whether gray values are drawn as bits, anew in each update, instead of used as they are.
@@ -273,11 +197,9 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
     """
 
     n_hidden: Count = 100
-    visible: Literal["bernoulli", "gaussian", "softmax"] = "bernoulli"
-    categories: int = 0
-    method: Literal["pcd", "cd", "tempering"] = "pcd"
+    visible: Literal["bernoulli", "gaussian"] = "bernoulli"
+    method: Literal["pcd", "cd"] = "pcd"
     k: Count = 1
-    temperatures: Count = 10
     chains: Count | None = None
     centered: bool = False
     sample_pixels: bool = False
@@ -294,35 +216,27 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
             raise InputError(
                 f"sample_pixels=True draws gray values as bits, but visible={self.visible!r}; use visible='bernoulli'."
             )
-        machine = RBM(x.shape[0], self.n_hidden, visible=self.visible, categories=self.categories)
+        machine = RBM(x.shape[0], self.n_hidden, visible=self.visible)
         if self.start_at_means:
             machine.visible_bias.data.copy_(base_rates(torch.tensor(self.mean_), self.visible))
         return machine
 
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
-        options: dict[str, Any] = {
-            "k": self.k,
-            "chains": self.chains or (AUTO if self.batch_size == "auto" else self.batch_size),
-            "mean": torch.tensor(self.mean_) if self.centered else None,
-            "sample_pixels": self.sample_pixels,
-        }
-        machine = cast(RBM, module)
-        if self.method == "tempering":
-            return Tempering(machine, temperatures=self.temperatures, **options)
-        return Contrastive(machine, persistent=self.method == "pcd", **options)
+        return Contrastive(
+            cast(RBM, module),
+            persistent=self.method == "pcd",
+            k=self.k,
+            chains=self.chains or (AUTO if self.batch_size == "auto" else self.batch_size),
+            mean=torch.tensor(self.mean_) if self.centered else None,
+            sample_pixels=self.sample_pixels,
+        )
 
     def kind(self) -> Table:
-        if self.visible == "softmax":
-            return OneHot(self.dtype, categories=self.categories)
         return Table(self.dtype, support="unit" if self.visible == "bernoulli" else "real")
 
     @property
     def _bits(self) -> bool:
         return self.visible == "bernoulli"
-
-    @property
-    def _group(self) -> int:
-        return self.categories if self.visible == "softmax" else 1
 
     @property
     def _n_features_out(self) -> int:
@@ -339,8 +253,8 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
 
         Args:
             X: Rows (n, V).
-            exact: Whether all units (softmax: groups) are summed, which is deterministic; else one per row, drawn at
-                random, times their number: the one-bit proxy.
+            exact: Whether all units are summed, which is deterministic; else one per row, drawn at random, times their
+                number: the one-bit proxy.
             random_state: Seed of the proxy; None: other units at every call.
         """
         machine = self._machine

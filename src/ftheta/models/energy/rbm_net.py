@@ -1,6 +1,6 @@
 """Restricted Boltzmann machine: visible and hidden units, weights between the layers and none within them.
 
-    p(v, h) = exp(-E(v, h)) / Z,        E(v, h) = -b.v - c.h - h'Wv          (Bernoulli and softmax visibles)
+    p(v, h) = exp(-E(v, h)) / Z,        E(v, h) = -b.v - c.h - h'Wv          (Bernoulli visibles)
                                         E(v, h) = |v - b|²/2 - c.h - h'Wv    (Gaussian visibles of unit variance)
 
     p(h_j = 1 | v) = σ(c_j + W_j.v),    p(v_i = 1 | h) = σ(b_i + (W'h)_i):   independent in a layer
@@ -8,8 +8,7 @@
 
 One layer is summed in closed form, so that Z takes 2^min(V, H) terms, not 2^(V + H).
 
-Shapes: B rows, V visible units, H hidden units; v (B, V), h (B, H), W (H, V), b (V,), c (H,). A softmax visible is a
-group of K of the V columns with a single 1 in it.
+Shapes: B rows, V visible units, H hidden units; v (B, V), h (B, H), W (H, V), b (V,), c (H,).
 Reference: Smolensky, Information processing in dynamical systems, in Parallel Distributed Processing 1 (1986).
 """
 
@@ -27,7 +26,7 @@ from ...errors import InputError
 
 __all__ = ["RBM", "VISIBLES"]
 
-VISIBLES = ("bernoulli", "gaussian", "softmax")
+VISIBLES = ("bernoulli", "gaussian")
 MAX_SUMMED_UNITS = 22  # of the smaller layer, for the exact log Z
 STATES_AT_ONCE = 2**13
 NUMBERS_AT_ONCE = 2**22
@@ -49,10 +48,9 @@ class RBM(nn.Module):
     """Energies, conditionals and Gibbs sampling of a restricted Boltzmann machine.
 
     Args:
-        n_visible: Visible units V; for softmax visibles the columns, groups times categories.
+        n_visible: Visible units V.
         n_hidden: Hidden units H.
-        visible: "bernoulli", "gaussian" (unit variance) or "softmax" (groups of `categories` columns, one-hot).
-        categories: Columns of a softmax group.
+        visible: "bernoulli" or "gaussian" (unit variance).
         std: Standard deviation of the initial weights; biases start at 0.
 
     Example:
@@ -64,20 +62,13 @@ class RBM(nn.Module):
         4.852
     """
 
-    def __init__(
-        self, n_visible: int, n_hidden: int, *, visible: str = "bernoulli", categories: int = 0, std: float = 0.01
-    ) -> None:
+    def __init__(self, n_visible: int, n_hidden: int, *, visible: str = "bernoulli", std: float = 0.01) -> None:
         super().__init__()
         if visible not in VISIBLES:
             raise InputError(catalog.nearest("kind of visible units:", visible, VISIBLES))
-        if visible == "softmax" and (categories < 2 or n_visible % categories):
-            raise InputError(
-                f"Softmax visibles need groups of 2 or more columns each: {n_visible} columns are not groups of "
-                f"categories={categories}. Pass the number of categories, e.g. categories=3 for 3, 6, 9, ... columns."
-            )
         if n_visible < 1 or n_hidden < 1:
             raise InputError(f"An RBM needs a unit in each layer; got n_visible={n_visible}, n_hidden={n_hidden}.")
-        self.n_visible, self.n_hidden, self.visible, self.categories = n_visible, n_hidden, visible, categories
+        self.n_visible, self.n_hidden, self.visible = n_visible, n_hidden, visible
         self.weight = nn.Parameter(torch.randn(n_hidden, n_visible) * std)
         self.visible_bias = nn.Parameter(torch.zeros(n_visible))
         self.hidden_bias = nn.Parameter(torch.zeros(n_hidden))
@@ -101,15 +92,10 @@ class RBM(nn.Module):
         if self.visible == "gaussian":  # |b|²/2 - |b + W'h|²/2 - V/2 log 2π
             squares = self.visible_bias.square().sum() - logits.square().sum(-1)
             return own + squares / 2 - self.n_visible / 2 * log(2 * pi)
-        if self.visible == "softmax":
-            return own - self._groups(logits).logsumexp(-1).sum(-1)
         return own - F.softplus(logits).sum(-1)
 
     def _visible_energy(self, v: Tensor) -> Tensor:
         return (v - self.visible_bias).square().sum(-1) / 2 if self.visible == "gaussian" else -v @ self.visible_bias
-
-    def _groups(self, v: Tensor) -> Tensor:
-        return v.unflatten(-1, (-1, self.categories))  # (B, V) -> (B, V/K, K)
 
     # ---- conditionals
 
@@ -118,14 +104,12 @@ class RBM(nn.Module):
         return F.linear(v, self.weight, self.hidden_bias)
 
     def visible_logits(self, h: Tensor) -> Tensor:
-        """Log-odds of v_i = 1 given h; logits of the groups for softmax, means for Gaussian visibles: -> (B, V)."""
+        """Log-odds of v_i = 1 given h; means of Gaussian visibles: (B, H) -> (B, V)."""
         return torch.addmm(self.visible_bias, h, self.weight)
 
     def visible_mean(self, h: Tensor) -> Tensor:
         """E[v | h]: (B, H) -> (B, V)."""
         logits = self.visible_logits(h)
-        if self.visible == "softmax":
-            return self._groups(logits).softmax(-1).flatten(-2)
         return logits if self.visible == "gaussian" else logits.sigmoid()
 
     def forward(self, v: Tensor) -> Tensor:
@@ -134,79 +118,51 @@ class RBM(nn.Module):
 
     @torch.no_grad()
     def log_conditionals(self, v: Tensor) -> Tensor:
-        """log P(v_i | all other visibles) of each unit or group, exactly: (B, V) -> (B, V), or (B, V/K) for softmax.
+        """log P(v_i | all other visibles) of each unit, exactly: (B, V) -> (B, V).
 
         Their sum is the log-pseudo-likelihood. A gray value v_i is compared with 1 - v_i.
         """
+        self._check_bits()
         rows = max(1, NUMBERS_AT_ONCE // (self.n_visible * self.n_hidden))
         return torch.cat([self._conditionals(part) for part in v.split(rows)])
 
     def _conditionals(self, v: Tensor) -> Tensor:
-        logits, columns = self.hidden_logits(v)[:, None], self.weight.t()  # (B, 1, H), (V, H)
-        if self.n_units == self.n_visible:
-            turn = 1 - 2 * v  # (B, V)
-            gain = F.softplus(logits + turn[..., None] * columns) - F.softplus(logits)  # (B, V, H)
-            return F.logsigmoid(-gain.sum(-1) - turn * self.visible_bias)
-        own = self._groups(v)[..., None] * columns.unflatten(0, (-1, self.categories))  # (B, V/K, K, H)
-        without = (logits - own.sum(-2)).repeat_interleave(self.categories, 1)  # (B, V, H)
-        scores = self.visible_bias + F.softplus(without + columns).sum(-1)  # (B, V): -F with this category
-        return (self._groups(scores).log_softmax(-1) * self._groups(v)).sum(-1)
+        logits, turn = self.hidden_logits(v)[:, None], 1 - 2 * v  # (B, 1, H), (B, V)
+        gain = F.softplus(logits + turn[..., None] * self.weight.t()) - F.softplus(logits)  # (B, V, H)
+        return F.logsigmoid(-gain.sum(-1) - turn * self.visible_bias)
 
     @torch.no_grad()
     def log_conditional(self, v: Tensor, unit: Tensor) -> Tensor:
-        """log P(v_i | all other visibles) of one unit or group i per row: (B, V), (B,) -> (B,)."""
-        place, size = torch.arange(len(v), device=v.device), self.n_visible // self.n_units
-        if size == 1:
-            turned = v.clone()
-            turned[place, unit] = 1 - v[place, unit]
-            return F.logsigmoid(self.free_energy(turned) - self.free_energy(v))
-        own, scores = self._groups(v)[place, unit], []  # (B, K)
-        for category in torch.eye(size, dtype=v.dtype, device=v.device):
-            turned = self._groups(v).clone()
-            turned[place, unit] = category
-            scores.append(-self.free_energy(turned.flatten(-2)))
-        return (torch.stack(scores, -1).log_softmax(-1) * own).sum(-1)
+        """log P(v_i | all other visibles) of one unit i per row: (B, V), (B,) -> (B,)."""
+        self._check_bits()
+        place, turned = torch.arange(len(v), device=v.device), v.clone()
+        turned[place, unit] = 1 - v[place, unit]
+        return F.logsigmoid(self.free_energy(turned) - self.free_energy(v))
 
-    @property
-    def n_units(self) -> int:
-        """Visible units with a distribution given all others: bits, or groups."""
+    def _check_bits(self) -> None:
         if self.visible == "gaussian":
             raise InputError(
                 "P(v_i | the others) of Gaussian visibles has no closed form, so there is no pseudo-likelihood; use "
                 "log_prob, with the exact partition function or the one by annealed importance sampling."
             )
-        return self.n_visible // self.categories if self.visible == "softmax" else self.n_visible
 
     # ---- sampling
 
     @torch.no_grad()
-    def sample_hidden(
-        self, v: Tensor, generator: Generator | None = None, *, beta: Tensor | float | None = None
-    ) -> Tensor:
-        """h ~ p(h | v), at the inverse temperature beta, a number or (B, 1): (B, V) -> (B, H)."""
-        logits = self.hidden_logits(v)
-        return bernoulli((logits if beta is None else logits * beta).sigmoid_(), generator)
+    def sample_hidden(self, v: Tensor, generator: Generator | None = None) -> Tensor:
+        """h ~ p(h | v): (B, V) -> (B, H)."""
+        return bernoulli(self.hidden_logits(v).sigmoid_(), generator)
 
     @torch.no_grad()
-    def sample_visible(
-        self, h: Tensor, generator: Generator | None = None, *, beta: Tensor | float | None = None
-    ) -> Tensor:
-        """v ~ p(v | h), at the inverse temperature beta, a number or (B, 1): (B, H) -> (B, V)."""
-        logits = self.visible_logits(h)
-        if beta is None:
-            return self.draw_visible(logits, generator)
-        if self.visible == "gaussian":  # the variance is 1/β
-            return logits + (self.draw_visible(logits, generator) - logits) * beta**-0.5
-        return self.draw_visible(logits * beta, generator)
+    def sample_visible(self, h: Tensor, generator: Generator | None = None) -> Tensor:
+        """v ~ p(v | h): (B, H) -> (B, V)."""
+        return self.draw_visible(self.visible_logits(h), generator)
 
     def draw_visible(self, logits: Tensor, generator: Generator | None = None) -> Tensor:
         """v drawn from what `visible_logits` gives, which is overwritten; without gradients: (B, V)."""
         if self.visible == "bernoulli":
             return bernoulli(logits.sigmoid_(), generator)
-        if self.visible == "gaussian":
-            return logits + torch.empty_like(logits).normal_(generator=generator)
-        race = logits - torch.empty_like(logits).exponential_(generator=generator).log_()  # the largest of Gumbels
-        return F.one_hot(self._groups(race).argmax(-1), self.categories).to(logits.dtype).flatten(-2)
+        return logits + torch.empty_like(logits).normal_(generator=generator)
 
     @torch.no_grad()
     def gibbs(
