@@ -13,7 +13,6 @@ from torch import nn
 
 from ftheta import models, train
 from ftheta.data import Rows
-from ftheta.models.linear.lasso import CoordinateDescent
 from ftheta.models.linear.logistic_solvers import LogisticLBFGS, LogisticNewton, LogisticProblem
 from ftheta.models.linear.perceptron import DeltaRule, PerceptronRule
 from ftheta.store import Run, dump_tree, parse_tree
@@ -64,7 +63,6 @@ EXAMPLES = {  # class: what makes one, always the same
     Phases: [phases],
     PerceptronRule: [lambda: online(PerceptronRule)],
     DeltaRule: [lambda: online(DeltaRule, lr=0.001)],
-    CoordinateDescent: [lambda: CoordinateDescent(*(part.numpy() for part in line()), 0.01)],
     KMeans: [lambda: KMeans(*blobs(n=300, centres=6, seed=1))],
 }
 

@@ -11,9 +11,7 @@ _NAMES = {  # beside the classes of the catalog
     **dict.fromkeys(("LogPartition", "annealed_importance", "base_rates"), "energy.annealing"),
     "PairwiseMachine": "energy.boltzmann",
     "Perturbed": "energy.hopfield",
-    **dict.fromkeys(
-        ("CoordinateDescent", "CoordinateDescentTrace", "coordinate_descent", "lasso_path"), "linear.lasso"
-    ),
+    "lasso_path": "linear.lasso",
     **dict.fromkeys(("LogisticLBFGS", "LogisticNewton"), "linear.logistic_solvers"),
     **dict.fromkeys(("DeltaRule", "PerceptronRule"), "linear.perceptron"),
     "CoefficientPath": "linear.paths",

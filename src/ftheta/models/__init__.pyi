@@ -31,11 +31,8 @@ from .linear.discriminant import LinearDiscriminant as LinearDiscriminant
 from .linear.discriminant import QuadraticDiscriminant as QuadraticDiscriminant
 from .linear.generative import DiscreteNaiveBayes as DiscreteNaiveBayes
 from .linear.generative import GaussianNaiveBayes as GaussianNaiveBayes
-from .linear.lasso import CoordinateDescent as CoordinateDescent
-from .linear.lasso import CoordinateDescentTrace as CoordinateDescentTrace
 from .linear.lasso import ElasticNet as ElasticNet
 from .linear.lasso import Lasso as Lasso
-from .linear.lasso import coordinate_descent as coordinate_descent
 from .linear.lasso import lasso_path as lasso_path
 from .linear.linear import LinearRegression as LinearRegression
 from .linear.logistic import LogisticRegression as LogisticRegression

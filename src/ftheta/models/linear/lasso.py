@@ -4,15 +4,9 @@
 
 Solved by scikit-learn's coordinate descent; the duality gap bounds how far the objective is from its minimum. At
 α >= max_j |x_j·y| / (n ρ) all coefficients are 0; the path of the lasso is linear in α between knots, where a
-coefficient enters or leaves. To be watched, with l1 = α ρ and l2 = α (1 - ρ), one coefficient at a time:
+coefficient enters or leaves.
 
-    z_j = x_j·(r + x_j w_j) / n,       w_j <- soft(z_j, l1) / (x_j·x_j / n + l2),       r = y - Xw - b
-    soft(z, t) = sign(z) max(|z| - t, 0) = argmin_w ½ (w - z)² + t |w|
-    P(w) = ‖r‖² / (2n) + l1 ‖w‖₁ + l2/2 ‖w‖²,       gap = P(w) - D(θ)  >=  P(w) - min P  >=  0
-    l2 > 0:   θ = r,    D = (y·r - ‖r‖²/2) / n - Σ_j (|x_j·r|/n - l1)₊² / (2 l2)
-    else:     θ = s r with s such that |x_j·θ| <= n l1,    D = (s y·r - s²‖r‖²/2) / n
-
-Shapes: n rows, D features, T targets, L penalties, K knots, S updates.
+Shapes: n rows, D features, T targets, L penalties, K knots.
 Reference: Tibshirani, Regression Shrinkage and Selection via the Lasso, JRSS B 58 (1996); Zou and Hastie, JRSS B 67
 (2005); Efron et al., Least Angle Regression, Ann. Statist. 32 (2004); Zou, Hastie and Tibshirani, On the "degrees of
 freedom" of the lasso, Ann. Statist. 35 (2007); Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010).
@@ -30,16 +24,13 @@ from sklearn.linear_model import enet_path, lars_path
 
 from ...check import Count, Fraction, Positive
 from ...errors import InputError
-from ...plots import Figure, drawn, legend
-from ...results import Result
 from ...selection import Range, Space
-from ...train import Steps, iterate
 from .._base.plain import PlainRegressor, Rows
 from .base import CONSTANT, LinearAnswers, feature_names
-from .paths import CoefficientPath, draw_paths, penalties
+from .paths import CoefficientPath, penalties
 from .ridge import decompose_rows
 
-__all__ = ["CoordinateDescent", "CoordinateDescentTrace", "ElasticNet", "Lasso", "coordinate_descent", "lasso_path"]
+__all__ = ["ElasticNet", "Lasso", "lasso_path"]
 
 
 class _Problem(NamedTuple):
@@ -157,119 +148,6 @@ def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: fl
     if not top:
         raise InputError("No column of X goes with y, so all coefficients are 0. Check y for a constant.")
     return np.geomspace(top, eps * top, alphas)
-
-
-def soft_threshold(z: np.ndarray, t: np.ndarray | float) -> np.ndarray:
-    """sign(z) max(|z| - t, 0) of each entry."""
-    return np.sign(z) * np.maximum(np.abs(z) - t, 0.0) + 0.0  # never -0
-
-
-class CoordinateDescent(Steps):
-    """A process in which a step sets one coefficient to where the objective is least.
-
-    Args:
-        x: Rows around their means (n, D).
-        y: Target around its mean (n,).
-        l1: Weight of ‖w‖₁ beside half the mean square.
-        l2: Weight of ‖w‖²/2.
-    """
-
-    kept = ("w", "updates")
-
-    def __init__(self, x: np.ndarray, y: np.ndarray, l1: float, l2: float = 0.0) -> None:
-        self.x, self.y, self.l1, self.l2 = x, y, l1, l2
-        self.curvature = (x * x).mean(0) + l2  # (D,)
-        self.w, self.updates = np.zeros(x.shape[1]), 0
-
-    def advance(self) -> dict[str, float]:
-        """The next coefficient, in turn."""
-        j, self.updates = self.updates % len(self.w), self.updates + 1
-        residual = self.y - self.x @ self.w
-        z = float(self.x[:, j] @ residual / len(self.y) + (self.curvature[j] - self.l2) * self.w[j])
-        self.w[j] = soft_threshold(np.array(z), self.l1) / self.curvature[j] if self.curvature[j] else 0.0
-        objective, gap = self.certificate()
-        return {"coefficient": j, "z": z, "after": float(self.w[j]), "objective": objective, "gap": gap}
-
-    def certificate(self) -> tuple[float, float]:
-        """P(w), and by how much it may be above the minimum: the duality gap."""
-        r, n = self.y - self.x @ self.w, len(self.y)
-        pull, yr, rr = np.abs(self.x.T @ r) / n, self.y @ r, r @ r
-        objective = rr / (2 * n) + self.l1 * np.abs(self.w).sum() + self.l2 / 2 * self.w @ self.w
-        if self.l2:
-            dual = (yr - rr / 2) / n - (np.maximum(pull - self.l1, 0.0) ** 2).sum() / (2 * self.l2)
-        else:
-            most = self.l1 / max(pull.max(initial=0.0), np.finfo(float).tiny)
-            s = float(np.clip(yr / rr, -most, most)) if rr > 0 else 0.0
-            dual = (s * yr - s * s * rr / 2) / n
-        return float(objective), float(max(objective - dual, 0.0))
-
-
-class CoordinateDescentTrace(Result):
-    """Every update of coordinate descent."""
-
-    coefs: np.ndarray  # w at the start and after each update (S + 1, D)
-    coefficient: np.ndarray  # which one was updated (S,)
-    z: np.ndarray  # what it is pulled to before the threshold, times its curvature (S,)
-    threshold: float  # l1: where |z| is below it, the coefficient becomes 0
-    objective: np.ndarray  # after each update (S,)
-    gap: np.ndarray  # duality gap after each update (S,)
-    intercept: float  # b at the end
-    names: tuple[str, ...]  # of the features (D,)
-
-    def columns(self) -> dict[str, Any]:
-        """One row per update."""
-        steps, which = np.arange(len(self.z)), self.coefficient
-        names = {"sweep": steps // len(self.names) + 1, "coefficient": [self.names[j] for j in which]}
-        pulls = {"z": self.z, "soft(z)": soft_threshold(self.z, self.threshold)}
-        moves = {"before": self.coefs[steps, which], "after": self.coefs[steps + 1, which]}
-        return names | pulls | moves | {"objective": self.objective, "duality gap": self.gap}
-
-    @property
-    def caption(self) -> str:
-        """What table and figure show."""
-        zero = [name for name, w in zip(self.names, self.coefs[-1], strict=True) if w == 0]
-        rule = f"where |z| is below the soft threshold {self.threshold:.4g}, the coefficient becomes 0"
-        return f"Coefficients over {len(self.z)} updates: {rule}; at the end 0: {', '.join(zero) or 'none'}."
-
-    @drawn
-    def figure(self) -> Figure:
-        """Coefficients against the count of updates, a tick where a sweep ends."""
-        ends = np.arange(len(self.names), len(self.coefs), len(self.names))
-        figure, axes = draw_paths(np.arange(len(self.coefs)), self.coefs, self.names, {"end of a sweep": ends})
-        axes[0].set(title="Coordinate descent, one coefficient at a time", xlabel="updates of one coefficient")
-        legend(figure, axes=axes[:1])
-        return figure
-
-
-def coordinate_descent(
-    X: ArrayLike, y: ArrayLike, alpha: float, *, l1_ratio: float = 1.0, sweeps: int = 10, fit_intercept: bool = True
-) -> CoordinateDescentTrace:
-    """Coordinate descent from w = 0 on a small problem, every update kept: soft-thresholding step by step.
-
-    Args:
-        X: Rows (n, D).
-        y: One target (n,).
-        alpha: The penalty, > 0.
-        l1_ratio: ρ in [0, 1]; 1 is the lasso.
-        sweeps: Rounds over all coefficients.
-        fit_intercept: Learn b; else b = 0.
-
-    Example:
-        >>> found = coordinate_descent([[0.0, 1], [1, 0], [2, 1], [3, 0]], [1, 3, 2, 5], 0.5, sweeps=1)
-        >>> found.z.round(3), found.coefs[-1].round(3)
-        (array([ 1.375, -0.45 ]), array([0.7, 0. ]))
-    """
-    model = ElasticNet(alpha=alpha, l1_ratio=l1_ratio, fit_intercept=fit_intercept, max_iter=sweeps)
-    x, y, _ = model._learned(X, y, None, columns=False)
-    x_mean, y_mean = (x.mean(0), y.mean()) if fit_intercept else (np.zeros(x.shape[1]), 0.0)
-    process = CoordinateDescent(x - x_mean, y - y_mean, alpha * l1_ratio, alpha * (1 - l1_ratio))
-    coefs, rows = np.zeros((sweeps * x.shape[1] + 1, x.shape[1])), iterate(process, steps=sweeps * x.shape[1])
-    for i, row in enumerate(rows):
-        coefs[i + 1] = coefs[i]
-        coefs[i + 1, int(row["coefficient"])] = row["after"]
-    which, z, objective, gap = (np.array([row[k] for row in rows]) for k in ("coefficient", "z", "objective", "gap"))
-    end, names = float(y_mean - coefs[-1] @ x_mean), tuple(feature_names(model))
-    return CoordinateDescentTrace(coefs, which.astype(int), z, alpha * l1_ratio, objective, gap, end, names)
 
 
 class Lasso(LinearAnswers, PlainRegressor):

@@ -1,9 +1,9 @@
-"""Coefficient paths: how every coefficient moves as the penalty shrinks, or step by step.
+"""Coefficient paths: how every coefficient moves as the penalty shrinks.
 
 Shapes: L penalties, D features, T targets, K knots.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,7 @@ class CoefficientPath(Result):
         if not len(order):
             raise InputError("There is no penalty above 0, so there is nothing to draw on a log axis.")
         at, knots = self.alphas[order], np.empty(0) if self.knots is None else self.knots
-        figure, axes = draw_paths(at, coefs[order], self.names, {"knots": knots}, below=self.loo is not None)
+        figure, axes = _lines(at, coefs[order], self.names, knots, below=self.loo is not None)
         axes[0].set(title=f"{self.title}: coefficients against the penalty", xscale="log")
         axes[0].set_ylabel(self.label)
         for part in axes:
@@ -108,10 +108,10 @@ def penalties(alphas: Any, *, zero: bool) -> np.ndarray:
     return found
 
 
-def draw_paths(
-    at: np.ndarray, coefs: np.ndarray, names: Sequence[str], ticks: Mapping[str, np.ndarray], *, below: bool = False
+def _lines(
+    at: np.ndarray, coefs: np.ndarray, names: Sequence[str], knots: np.ndarray, *, below: bool
 ) -> tuple[Figure, Any]:
-    """One line per coefficient (S, D) over positions (S,), the largest named, with ticks; room for a panel below."""
+    """One line per coefficient (L, D) over penalties (L,), the largest named; knots as ticks; perhaps a panel below."""
     figure, axes = canvas(1 + below, across=1, width=7.0, height=4.4 - 1.2 * below, sharex=True)
     axes[0].axhline(0, color="0.6", lw=0.8, zorder=1)
     largest = np.argsort(-np.abs(coefs).max(0), kind="stable")[:NAMED].tolist()
@@ -119,9 +119,7 @@ def draw_paths(
     axes[0].plot(at, np.delete(coefs, largest, 1), color="0.75", lw=0.9, zorder=2, **look)
     for i, j in enumerate(largest):
         axes[0].plot(at, coefs[:, j], color=PALETTE[i], label=short(str(names[j]), 18), zorder=3, **look)
-    for label, where in ticks.items():
-        if len(where):
-            place = {"transform": axes[0].get_xaxis_transform(), "ls": "", "marker": "|", "ms": 9, "color": "black"}
-            axes[0].plot(where, np.full(len(where), 0.02), label=label, **place)
-    axes[0].set_ylabel("coefficient")
+    if len(knots):
+        place = {"transform": axes[0].get_xaxis_transform(), "ls": "", "marker": "|", "ms": 9, "color": "black"}
+        axes[0].plot(knots, np.full(len(knots), 0.02), label="knots", **place)
     return figure, axes
