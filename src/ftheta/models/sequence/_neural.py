@@ -5,11 +5,12 @@ phase 1: fit to the first rows,    phase 2: errors of free runs through the othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from ...check import NonNegative
 from ...data import Batch
@@ -20,6 +21,7 @@ from .._base.neural import NeuralEstimator
 from .._base.rows import Data
 from ._forecaster import Forecaster
 from ._kernels import unexplained
+from ._origins import last_windows
 
 LEAST, MOST = 0.05, 0.6  # of noise="auto"
 
@@ -113,8 +115,23 @@ class NeuralForecaster(Forecaster, NeuralEstimator):
 
         return noisy
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Evaluation mode, no gradients, one thread: steps of a free run are small."""
-        with torch.inference_mode(), threads(1):
-            yield
+    def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
+        """A net with a method `step` carries its state; another reads its last window again."""
+        n, window = self.target_.n, int(self.input_.facts["window"])
+        inputs = zip(pasts, ahead, strict=True)  # of each step, with the columns known of the next
+        known = [np.concatenate([past[:, :n], np.r_[past[1:, n:], coming[:1]]], 1) for past, coming in inputs]
+        step, made = getattr(self.module_, "step", self._read_again), list[Tensor]()
+        with torch.inference_mode(), threads(1):  # steps of a free run are small
+            value, state = step(self._tensor(last_windows(known, window)))
+            for now in self._tensor(np.concatenate([ahead[:, 1:], ahead[:, -1:]], 1)).unbind(1):
+                made.append(value)
+                value, state = step(torch.cat([value, now], 1)[:, None], state)
+            return torch.stack(made, 1).double().cpu().numpy()
+
+    def _read_again(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        window = x if state is None else torch.cat([state[:, 1:], x], 1)
+        made = self.module_(window)
+        return made[:, -1] if self.each else made, window
+
+    def _tensor(self, a: np.ndarray) -> Tensor:
+        return torch.as_tensor(a, dtype=self._dtype, device=self._device)

@@ -7,7 +7,7 @@ Shapes: N origins, h steps ahead, T steps of a series, D columns that are foreca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,6 +88,23 @@ def summed(z: np.ndarray, before: np.ndarray) -> np.ndarray:
     return v[:, d:]
 
 
+def last_windows(pasts: Sequence[np.ndarray], window: int) -> np.ndarray:
+    """The last L steps of each past (N, L, D), with zeros before one that is shorter."""
+    last = [past[max(0, len(past) - window) :] for past in pasts]
+    return np.stack([np.pad(v, ((window - len(v), 0), (0, 0))) for v in last])
+
+
+def run_windows(
+    pasts: Sequence[np.ndarray], ahead: np.ndarray, n: int, window: int, f: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Free runs (N, h, D) of f: rows of L lags, the oldest first, and known columns -> next values."""
+    state, made = last_windows([past[:, :n] for past in pasts], window), list[np.ndarray]()
+    for known in ahead.swapaxes(0, 1):
+        made.append(f(np.concatenate([state.reshape(len(state), window * n), known], 1)))
+        state = np.concatenate([state, made[-1][:, None]], 1)[:, 1:]
+    return np.stack(made, 1)
+
+
 def by_row(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int, rows: pd.MultiIndex) -> dict[str, Any]:
     """Forecasts in the order of the rows of X; `kept` are the numbers of the rows that have one."""
     found = joined(list(forecasts(panel, origins, ran, h)))
@@ -120,14 +137,9 @@ def forecasts(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int) -> It
         before = filled(track.values[:at, :n])[-season:]
         lead = np.arange(1, k + 1)
         naive = before[(lead - 1) % season] if at >= season else np.repeat(before[-1:], k, 0)
-        known = {
-            "y": y,
-            "predicted": ran.predicted[i, :k],
-            "naive": naive,
-            "lead": lead,
-            "time": track.time[at : at + k],
-        }
-        known |= {e: v if v is None else v[i, :k] for e, v in (("low", ran.low), ("high", ran.high))}
+        known = {"y": y, "naive": naive, "lead": lead, "time": track.time[at : at + k]}
+        parts = (("predicted", ran.predicted), ("low", ran.low), ("high", ran.high))
+        known |= {name: v if v is None else v[i, :k] for name, v in parts}
         same = {"scale": scales[track.name], "series": number[track.name], "which": track.name}
         same |= {"origin": track.time[at] * len(panel.tracks) + number[track.name]}
         of_all = {name: np.repeat(np.asarray(v)[None], kept.sum(), 0) for name, v in same.items()}

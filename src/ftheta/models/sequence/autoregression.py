@@ -14,6 +14,7 @@ import numpy as np
 from ...data.kinds.panel import Panel
 from ...formulas.autoregression import aicc, autoregression
 from ._forecaster import PlainForecaster
+from ._origins import run_windows
 
 MAX_ORDER = 30
 
@@ -64,14 +65,9 @@ class ARForecaster(PlainForecaster):
 
     def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
         n, p = int(self.input_.facts["forecast"]), self.order_
-        last = [past[max(0, len(past) - p) :, :n] for past in pasts]
-        state = np.stack([np.concatenate([np.zeros((p - len(v), n)), v]) for v in last])  # (N, p, D), the latest last
-        made = np.empty((len(pasts), h, n))
-        for k in range(h):
-            x = np.concatenate([np.ones((len(pasts), 1)), state[:, ::-1].reshape(len(pasts), -1), ahead[:, k]], 1)
-            made[:, k] = x @ self.coef_
-            state = np.concatenate([state, made[:, k : k + 1]], 1)[:, 1:] if p else state
-        return made
+        constant, lags, known = np.split(self.coef_, [1, 1 + p * n])  # of the lags the latest first
+        coef = np.concatenate([*lags.reshape(p, n, n)[::-1], known])
+        return run_windows(pasts, ahead, n, p, lambda x: constant + x @ coef)
 
 
 def _known_before(y: np.ndarray) -> np.ndarray:

@@ -8,11 +8,10 @@ References: Lapedes and Farber, Nonlinear signal processing using neural network
 equivalent to Tikhonov regularization, Neural Computation 7 (1995).
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from ...check import Positive, Widths
@@ -23,6 +22,7 @@ from ...selection import Range, Space
 from ._forecaster import PlainForecaster
 from ._kernels import GAMMAS, PENALTIES, TRIED, flat, kernel, left_out, windows
 from ._neural import NeuralForecaster
+from ._origins import run_windows
 
 MOST = 2000  # windows that are fitted to
 
@@ -55,26 +55,8 @@ class KernelRidgeForecaster(PlainForecaster):
         self.windows_, self.coef_ = x, np.linalg.solve(gram, y)
 
     def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
-        return run_windows(self.input_, pasts, ahead, h, lambda x: kernel(x, self.windows_, self.gamma_) @ self.coef_)
-
-
-def run_windows(
-    spec: InputSpec, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int, f: Callable[[np.ndarray], np.ndarray]
-) -> np.ndarray:
-    """Free runs (N, h, D) of f: rows of lags and known columns -> next values."""
-    n, window = int(spec.facts["forecast"]), int(spec.facts["window"])
-    state = last_windows(pasts, n, window)
-    made = np.empty((len(pasts), h, n))
-    for k in range(h):
-        made[:, k] = f(np.concatenate([state.reshape(len(pasts), -1), ahead[:, k]], 1))
-        state = np.concatenate([state[:, 1:], made[:, k : k + 1]], 1)
-    return made
-
-
-def last_windows(pasts: Sequence[np.ndarray], n: int, window: int) -> np.ndarray:
-    """The last L steps of each past (N, L, D), with zeros before one that is shorter."""
-    last = [past[max(0, len(past) - window) :, :n] for past in pasts]
-    return np.stack([np.concatenate([np.zeros((window - len(v), n)), v]) for v in last])
+        n, window = int(self.input_.facts["forecast"]), int(self.input_.facts["window"])
+        return run_windows(pasts, ahead, n, window, lambda x: kernel(x, self.windows_, self.gamma_) @ self.coef_)
 
 
 class Lagged(nn.Module):
@@ -110,12 +92,3 @@ class MLPForecaster(NeuralForecaster):
         n, window = y.n, int(x.facts["window"])
         net = MLP(window * n + x.shape[0] - n, n, tuple(self.hidden), activation=self.activation)
         return Lagged(net, n)
-
-    def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
-        net: Any = self.module_.net
-
-        def step(x: np.ndarray) -> np.ndarray:
-            return net(torch.as_tensor(x, dtype=self._dtype, device=self._device)).double().cpu().numpy()
-
-        with self.running():
-            return run_windows(self.input_, pasts, ahead, h, step)

@@ -10,7 +10,7 @@ References: Narendra and Parthasarathy, Identification and control of dynamical 
 Suykens, De Moor and Vandewalle, Nonlinear system identification using neural state space models (1995).
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from torch.nn import functional
 from ...check import Count, Widths
 from ...data import InputSpec, TargetSpec
 from ...nn import MLP
-from .recurrent import StepForecaster
+from ._neural import NeuralForecaster
 
 
 class NARXNet(nn.Module):
@@ -30,28 +30,23 @@ class NARXNet(nn.Module):
         self.net, self.n, self.order, self.input_order, self.parallel = net, n, order, input_order, parallel
 
     def forward(self, x: Tensor) -> Tensor:
-        y, u = x[..., : self.n], x[..., self.n :]
         if not self.parallel:
-            return self.net(torch.cat([_lags(y, self.order), _lags(u, self.input_order)], 2))
-        made, own = list[Tensor](), list[Tensor]()
-        for t in range(x.shape[1]):
-            own.append(made[-1] if t >= self.order else y[:, t])
-            made.append(self._next(own, u[:, : t + 1]))
+            return self.net(self._inputs(x))
+        made, seen = list[Tensor](), None
+        for t, now in enumerate(x.unbind(1)):
+            own = torch.cat([made[-1], now[:, self.n :]], 1) if t >= self.order else now
+            value, seen = self.step(own[:, None], seen)
+            made.append(value)
         return torch.stack(made, 1)
 
-    def _next(self, outputs: list[Tensor], u: Tensor) -> Tensor:
-        """The next output; what is before the window is 0."""
-        first = outputs[0]
-        past = [torch.zeros_like(first)] * max(0, self.order - len(outputs)) + outputs[-self.order :]
-        inputs = list(u[:, -self.input_order :].unbind(1)) if u.shape[2] else []
-        inputs = [torch.zeros_like(u[:, 0])] * (self.input_order - len(inputs)) * bool(inputs) + inputs
-        return self.net(torch.cat([*past, *inputs], 1))
+    def _inputs(self, x: Tensor) -> Tensor:
+        return torch.cat([_lags(x[..., : self.n], self.order), _lags(x[..., self.n :], self.input_order)], 2)
 
     def step(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """The output after the last step of x, and the steps that the next one looks at."""
         seen = x if state is None else torch.cat([state, x], 1)
         seen = seen[:, -max(self.order, self.input_order) :]
-        return self._next(list(seen[..., : self.n].unbind(1)), seen[..., self.n :]), seen
+        return self.net(self._inputs(seen)[:, -1]), seen
 
 
 def _lags(x: Tensor, count: int) -> Tensor:
@@ -60,7 +55,7 @@ def _lags(x: Tensor, count: int) -> Tensor:
     return padded.unfold(1, count, 1).transpose(2, 3).flatten(2)
 
 
-class NARXForecaster(StepForecaster):
+class NARXForecaster(NeuralForecaster):
     """A nonlinear autoregression with inputs. `parallel` trains it as it is simulated (NOE).
 
     Args:
@@ -74,6 +69,8 @@ class NARXForecaster(StepForecaster):
     input_order: Count = 3
     hidden: Widths = (32,)
     parallel: bool = False
+
+    each: ClassVar[bool] = True
 
     def build(self, x: InputSpec, y: TargetSpec) -> NARXNet:
         width = self.order * y.n + self.input_order * (x.shape[0] - y.n)
@@ -107,7 +104,7 @@ class StateSpaceNet(nn.Module):
         return torch.stack(made, 1), state
 
 
-class StateSpaceForecaster(StepForecaster):
+class StateSpaceForecaster(NeuralForecaster):
     """A neural state-space model.
 
     Args:
@@ -119,6 +116,8 @@ class StateSpaceForecaster(StepForecaster):
     states: Count = 4
     hidden: Count = 32
     innovations: bool = True
+
+    each: ClassVar[bool] = True
 
     def build(self, x: InputSpec, y: TargetSpec) -> StateSpaceNet:
         return StateSpaceNet(x.shape[0], y.n, self.states, self.hidden, self.innovations)

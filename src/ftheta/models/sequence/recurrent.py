@@ -8,11 +8,9 @@ References: Hochreiter and Schmidhuber, Long short-term memory, Neural Computati
 empirical evaluation of generic convolutional and recurrent networks for sequence modeling (2018).
 """
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -43,28 +41,7 @@ class Reader(nn.Module):
         return functional.linear(output, *line), (after, run, *line)
 
 
-class StepForecaster(NeuralForecaster):
-    """A net with `forward` along windows and `step`, whose free run carries its state."""
-
-    each: ClassVar[bool] = True
-
-    def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
-        n, window = self.target_.n, int(self.input_.facts["window"])
-        x = self._tensor(_window(pasts, ahead, n, window))
-        known, made = self._tensor(np.concatenate([ahead[:, 1:], ahead[:, -1:]], 1)).unbind(1), []
-        net: Any = self.module_
-        with self.running():
-            value, state = net.step(x)
-            for now in known:
-                made.append(value)
-                value, state = net.step(torch.cat([value, now], 1)[:, None], state)
-            return torch.stack(made, 1).double().cpu().numpy()
-
-    def _tensor(self, a: np.ndarray) -> Tensor:
-        return torch.as_tensor(a, dtype=self._dtype, device=self._device)
-
-
-class RecurrentForecaster(StepForecaster):
+class RecurrentForecaster(NeuralForecaster):
     """A recurrent net that reads a window and predicts each next value.
 
     Args:
@@ -77,6 +54,7 @@ class RecurrentForecaster(StepForecaster):
     layers: Count = 1
     dropout: Share = 0.0
 
+    each: ClassVar[bool] = True
     cell: ClassVar[str]
     space: ClassVar[Space] = {
         "hidden": [16, 32, 64, 100],
@@ -86,17 +64,6 @@ class RecurrentForecaster(StepForecaster):
 
     def build(self, x: InputSpec, y: TargetSpec) -> Reader:
         return Reader(Recurrent(x.shape[0], self.hidden, self.cell, layers=self.layers, dropout=self.dropout), y.n)
-
-
-def _window(pasts: Sequence[np.ndarray], ahead: np.ndarray, n: int, window: int) -> np.ndarray:
-    """The last L steps of each past (N, L, D + K), each with what is known of the step after it."""
-    found = []
-    for past, coming in zip(pasts, ahead, strict=True):
-        last = past[max(0, len(past) - window) :]
-        following = np.concatenate([last[1:, n:], coming[:1]])
-        rows = np.concatenate([last[:, :n], following], 1)
-        found.append(np.concatenate([np.zeros((window - len(rows), rows.shape[1])), rows]))
-    return np.stack(found)
 
 
 class RNNForecaster(RecurrentForecaster):
@@ -165,14 +132,3 @@ class TCNForecaster(NeuralForecaster):
         window = int(x.facts["window"])
         enough = max(1, int(np.ceil(np.log2((window - 1) / max(self.size - 1, 1) + 1)))) if window > 1 else 1
         return Dilated(x.shape[0], y.n, self.hidden, self.size, self.layers or enough)
-
-    def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
-        n, window = self.target_.n, int(self.input_.facts["window"])
-        after, past = np.concatenate([ahead[:, 1:], ahead[:, -1:]], 1), _window(pasts, ahead, n, window)
-        x, known = (torch.as_tensor(a, dtype=self._dtype, device=self._device) for a in (past, after))
-        made = []
-        with self.running():
-            for k in range(h):
-                made.append(self.module_(x)[:, -1])
-                x = torch.cat([x[:, 1:], torch.cat([made[-1], known[:, k]], 1)[:, None]], 1)
-            return torch.stack(made, 1).double().cpu().numpy()
