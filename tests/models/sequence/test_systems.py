@@ -25,8 +25,8 @@ def data():
 def test_arx_without_noise_is_recovered_exactly(data):
     u, _ = data
     found = identify(u, lfilter(B, A, u), orders=(2, 2))
-    np.testing.assert_allclose(found.a, [-1.2, 0.5], atol=1e-10)
-    np.testing.assert_allclose(found.b, [0.5, 0.3], atol=1e-10)
+    np.testing.assert_allclose(found.parts["a"], [-1.2, 0.5], atol=1e-10)
+    np.testing.assert_allclose(found.parts["b"], [0.5, 0.3], atol=1e-10)
     np.testing.assert_allclose(found.simulate(u), lfilter(B, A, u), atol=1e-8)
 
 
@@ -45,7 +45,7 @@ def test_each_structure_recovers_the_system_whose_noise_it_describes(data, struc
     y = lfilter(B, A, u) + lfilter(*noise, e)
     found = identify(u, y, structure, orders=orders)
     for name, values in truth.items():
-        np.testing.assert_allclose(getattr(found, name), values, atol=0.05)
+        np.testing.assert_allclose(found.parts[name], values, atol=0.05)
     ahead, simulated = found.fits()
     assert ahead == pytest.approx(e.std(), rel=0.01)  # what is left is the white noise
     assert simulated == pytest.approx(lfilter(*noise, e).std(), rel=0.02)
@@ -55,7 +55,7 @@ def test_least_squares_is_biased_where_the_noise_is_at_the_output(data):
     u, e = data
     y = lfilter(B, A, u) + e
     arx, oe = identify(u, y, "arx"), identify(u, y, "oe")
-    assert abs(arx.a[0] + 1.2) > 0.03 > abs(oe.f[0] + 1.2)
+    assert abs(arx.parts["a"][0] + 1.2) > 0.03 > abs(oe.parts["f"][0] + 1.2)
     assert oe.fits()[1] < arx.fits()[1] and "coefficient" in str(arx.table())
 
 

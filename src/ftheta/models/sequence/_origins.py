@@ -116,13 +116,9 @@ def by_row(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int, rows: pd
 
 def joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Forecasts below each other; (n,) where there is one column."""
-    found: dict[str, Any] = {}
-    for name in parts[0]:
-        values = [p[name] for p in parts]
-        found[name] = None if values[0] is None else np.concatenate(values)
-        if found[name] is not None and found[name].ndim == 2 and found[name].shape[1] == 1:
-            found[name] = found[name][:, 0]
-    return found
+    known = [name for name, v in parts[0].items() if v is not None]
+    found = {name: np.concatenate([p[name] for p in parts]) for name in known}
+    return dict.fromkeys(parts[0]) | {name: v[:, 0] if v.shape[1:] == (1,) else v for name, v in found.items()}
 
 
 def forecasts(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int) -> Iterator[dict[str, Any]]:

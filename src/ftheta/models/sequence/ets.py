@@ -21,6 +21,8 @@ from ._forecaster import PlainForecaster
 LONGEST = 1000  # steps that are fitted to, the last ones
 BOUNDS = {"alpha": (1e-4, 0.9999), "beta": (1e-4, 0.9999), "gamma": (1e-4, 0.9999), "phi": (0.8, 0.98)}
 
+State = tuple[float, float, list[float]]  # level, trend, and the values of a season
+
 
 class Smooth(NamedTuple):
     """Parameters of one column."""
@@ -58,19 +60,15 @@ class ETSForecaster(PlainForecaster):
     def learn(self, panel: Panel) -> None:
         season, n = int(panel.spec.facts["season"]), panel.n_forecast
         ys = [filled(panel.standardized(t)[max(0, t.end - LONGEST) : t.end, :n]) for t in panel.tracks]
-        self.smoothing_ = np.array(
-            [self._chosen([y[:, k].tolist() for y in ys], season, bool(panel.spec.facts["log"][k])) for k in range(n)],
-            float,
-        )
+        logs, columns = panel.spec.facts["log"], [[y[:, k].tolist() for y in ys] for k in range(n)]
+        self.smoothing_ = np.array([self._chosen(c, season, bool(logs[k])) for k, c in enumerate(columns)], float)
 
     def _chosen(self, ys: list[list[float]], season: int, log: bool) -> Smooth:
         """A line of logarithms would grow without bound: it is taken only where asked for."""
-        trends = {"auto": (0.0, 0.9) if log else (0.0, 1.0, 0.9), "none": (0.0,), "additive": (1.0,), "damped": (0.9,)}[
-            self.trend
-        ]
+        trends = {"auto": (0.0, 0.9) if log else (0.0, 1.0, 0.9), "none": (0.0,), "additive": (1.0,), "damped": (0.9,)}
         able = season > 1 and max(map(len, ys)) >= 2 * season + 2
         seasons = [1, season] if self.seasonal == "auto" else [season if self.seasonal else 1]
-        found = [_fitted(ys, phi, m if able else 1) for phi in trends for m in dict.fromkeys(seasons)]
+        found = [_fitted(ys, phi, m if able else 1) for phi in trends[self.trend] for m in dict.fromkeys(seasons)]
         return min(found, key=lambda pair: pair[0])[1]
 
     def rehearse(self) -> None:
@@ -83,9 +81,8 @@ class ETSForecaster(PlainForecaster):
 
     def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
         columns = [Smooth(*row.tolist()) for row in self.smoothing_]
-        return np.stack(
-            [np.stack([_continued(p[:, k].tolist(), s, h) for k, s in enumerate(columns)], 1) for p in pasts]
-        )
+        made = [[_continued(p[:, k].tolist(), s, h) for k, s in enumerate(columns)] for p in pasts]
+        return np.array(made).swapaxes(1, 2)
 
 
 def _fitted(ys: list[list[float]], phi: float, m: int) -> tuple[float, Smooth]:
@@ -110,7 +107,7 @@ def _fitted(ys: list[list[float]], phi: float, m: int) -> tuple[float, Smooth]:
     return n * np.log(max(best.fun / n, 1e-300)) + 2 * q + 2 * q * (q + 1) / (n - q - 1), smooth(best.x)
 
 
-def _start(y: list[float], trend: bool, m: int) -> tuple[float, float, list[float]]:
+def _start(y: list[float], trend: bool, m: int) -> State:
     """Level, trend and season before the first step: a line with seasonal means through the first steps."""
     n = min(len(y), max(4 * m if m > 1 else 10, 10))
     t = np.arange(1, n + 1)
@@ -120,9 +117,7 @@ def _start(y: list[float], trend: bool, m: int) -> tuple[float, float, list[floa
     return level, float(b) if trend else 0.0, [float(v) - level for v in means]
 
 
-def _smoothed(
-    y: list[float], p: Smooth, level: float, b: float, s: list[float]
-) -> tuple[float, float, float, list[float]]:
+def _smoothed(y: list[float], p: Smooth, level: float, b: float, s: list[float]) -> tuple[float, State]:
     """Sum of squared errors one step ahead, and the last state; plain floats are quickest here."""
     alpha, beta, phi, gamma, m = p.alpha, p.beta, p.phi, p.gamma, int(p.m)
     s, total = list(s), 0.0
@@ -133,11 +128,11 @@ def _smoothed(
         b = slope + beta * e
         s[i] += gamma * e
         total += e * e
-    return total, level, b, s
+    return total, (level, b, s)
 
 
 def _continued(y: list[float], p: Smooth, h: int) -> np.ndarray:
     """Forecasts (h,) after y."""
-    _, level, b, s = _smoothed(y, p, *_start(y, bool(p.phi), int(p.m)))
+    _, (level, b, s) = _smoothed(y, p, *_start(y, bool(p.phi), int(p.m)))
     slopes = np.cumsum(p.phi ** np.arange(1, h + 1)) if p.phi else np.zeros(h)
     return level + slopes * b + np.array([s[(len(y) + k) % int(p.m)] for k in range(h)])

@@ -16,7 +16,7 @@ from ...errors import InputError
 from ...explain import explanation
 from ...measure import Backtest
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend
-from ...results import Result, Table
+from ...results import Result
 
 
 class OneStep(Result):
@@ -29,13 +29,13 @@ class OneStep(Result):
     def caption(self) -> str:
         return f"{self.one.caption} {self.free.caption}"
 
-    def table(self) -> Table:
+    def columns(self) -> dict[str, Any]:
         """A row for forecasts one step ahead, and one for free runs."""
         found = [{s.name: s.value for s in b.scores().scores} for b in (self.one, self.free)]
+        mase, rmse, mae = (np.array([f[name] for f in found]) for name in ("MASE", "RMSE", "MAE"))
         kinds = ["one step ahead", f"free runs of up to {int(self.free.lead.max())} steps"]
-        made = {"forecasts": kinds, "n": [len(self.one.y), len(self.free.y)], "MASE": [f["MASE"] for f in found]}
-        squared = {"mean squared error": [f["RMSE"] ** 2 for f in found]}
-        return Table(made | squared | {"MAE": [f["MAE"] for f in found]}, self.caption)
+        sizes = [len(self.one.y), len(self.free.y)]
+        return {"forecasts": kinds, "n": sizes, "MASE": mase, "mean squared error": rmse**2, "MAE": mae}
 
     def figure(self) -> Figure:
         """Forecasts one step ahead against what came."""
@@ -67,14 +67,12 @@ class Path(Result):
         when = f"leaves the {share} interval at step {out[0] + 1}" if len(out) else f"stays in the {share} interval"
         return f"Free run of {n} steps: what came {when}; {len(out)} steps lie outside."
 
-    def table(self) -> Table:
+    def columns(self) -> dict[str, Any]:
         """One row per step of a free run, or per anomaly."""
         rows = np.arange(len(self.y)) if self.free else self.outside
-        made: dict[str, Any] = {"step": rows + 1} if self.free else {}
-        made["time"] = pd.Index(self.time[rows]).astype(str)
-        for name, values in (("true", self.y), ("forecast", self.predicted), ("low", self.low), ("high", self.high)):
-            made[name] = values[rows]
-        return Table({k: list(v) for k, v in made.items()}, self.caption)
+        made = {"true": self.y, "forecast": self.predicted, "low": self.low, "high": self.high}
+        start = {"step": rows + 1 if self.free else None, "time": pd.Index(self.time[rows]).astype(str)}
+        return start | {name: values[rows] for name, values in made.items()}
 
     @drawn
     def figure(self) -> Figure:

@@ -8,7 +8,7 @@ Shapes: T steps of one input u and one output y.
 Reference: Ljung, System Identification: Theory for the User (1999), chapters 4 and 7.
 """
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from ... import plots
 from ...catalog import nearest
 from ...errors import InputError
 from ...plots import Figure
-from ...results import Result, Table
+from ...results import Result
 
 Structure = Literal["arx", "armax", "oe", "bj"]
 PARTS = {"arx": "ab", "armax": "abc", "oe": "bf", "bj": "bcdf"}  # polynomials with coefficients
@@ -28,26 +28,22 @@ LARGEST_ROOT = 0.999  # of C and F, so that errors and simulations do not explod
 
 
 class LinearSystem(Result):
-    """An identified system: the coefficients of its polynomials after the leading one, b all of them."""
+    """An identified system."""
 
     structure: str
     delay: int
-    a: np.ndarray
-    b: np.ndarray
-    c: np.ndarray
-    d: np.ndarray
-    f: np.ndarray
+    parts: dict[str, np.ndarray]  # coefficients of its polynomials after the leading one, of b all
     u: np.ndarray
     y: np.ndarray
 
     def simulate(self, u: ArrayLike) -> np.ndarray:
         """The output without noise, from rest: B / (A F) u."""
-        both = np.convolve(np.r_[1, self.a], np.r_[1, self.f])
-        return np.asarray(lfilter(self.b, both, _delayed(u, self.delay)))
+        a, b, _, _, f = _polynomials(self.parts)
+        return np.asarray(lfilter(b, np.convolve(a, f), _delayed(u, self.delay)))
 
     def errors(self, u: ArrayLike, y: ArrayLike) -> np.ndarray:
         """Errors of the predictions one step ahead, with zeros before the first step."""
-        return _errors(self.a, self.b, self.c, self.d, self.f, _delayed(u, self.delay), np.asarray(y, float))
+        return _errors(self.parts, _delayed(u, self.delay), np.asarray(y, float))
 
     def predict(self, u: ArrayLike, y: ArrayLike) -> np.ndarray:
         """Predictions of y one step ahead."""
@@ -63,14 +59,10 @@ class LinearSystem(Result):
         ahead, simulated = self.fits()
         return f"{self.structure}: RMSE {ahead:.4g} one step ahead, {simulated:.4g} in simulation."
 
-    def table(self) -> Table:
+    def columns(self) -> dict[str, Any]:
         """One row per coefficient."""
-        rows = [
-            (f"{name}{k + (name != 'b')}", value)
-            for name in PARTS[self.structure]
-            for k, value in enumerate(getattr(self, name))
-        ]
-        return Table({"coefficient": [n for n, _ in rows], "value": [float(v) for _, v in rows]}, self.caption)
+        names = [f"{name}{k + (name != 'b')}" for name, values in self.parts.items() for k in range(len(values))]
+        return {"coefficient": names, "value": np.concatenate([*self.parts.values()])}
 
     def figure(self) -> Figure:
         """Output, prediction one step ahead and simulation."""
@@ -110,25 +102,22 @@ def identify(
         )
     if len(y) < 2 * sum(orders) + delay + 2 or not np.isfinite(u).all() or not np.isfinite(y).all():
         raise InputError(f"{len(y)} finite steps are too few for {sum(orders)} coefficients, or some are missing.")
-    n = dict(zip(names, orders, strict=True))
-    late = _delayed(u, delay)
-    start = _arx(late, y, n.get("a", n.get("f", 0)), n["b"])
-    first = {"a": start[0], "f": start[0], "b": start[1]}
-    if structure != "arx":
-        sizes = [n[k] for k in names]
-        theta = np.concatenate([first.get(k, np.zeros(n[k])) for k in names])
+    n, late = dict(zip(names, orders, strict=True)), _delayed(u, delay)
 
-        def errors(theta: np.ndarray) -> np.ndarray:
-            parts = dict(zip(names, np.split(theta, np.cumsum(sizes)[:-1]), strict=True))
-            if any(_unstable(parts.get(k)) for k in "cf"):
-                return np.full(len(y), 1e3 * (1 + np.abs(y).max()))
-            a, b, c, d, f = (parts.get(k, np.empty(0)) for k in "abcdf")
-            return _errors(a, b, c, d, f, late, y)
+    def parts(theta: np.ndarray) -> dict[str, np.ndarray]:
+        return dict(zip(names, np.split(theta, np.cumsum(orders)[:-1]), strict=True))
 
-        theta = least_squares(errors, theta, x_scale="jac").x
-        first = dict(zip(names, np.split(theta, np.cumsum(sizes)[:-1]), strict=True))
-    found = {k: first[k] if k in names else np.empty(0) for k in "abcdf"}
-    return LinearSystem(structure=structure, delay=delay, **found, u=u, y=y)
+    def errors(theta: np.ndarray) -> np.ndarray:
+        now = parts(theta)
+        if any(_unstable(now[k]) for k in "cf" if k in now):
+            return np.full(len(y), 1e3 * (1 + np.abs(y).max()))
+        return _errors(now, late, y)
+
+    poles, zeros = _arx(late, y, n.get("a", n.get("f", 0)), n["b"])
+    first = {"a": poles, "f": poles, "b": zeros}
+    theta = np.concatenate([first.get(k, np.zeros(n[k])) for k in names])
+    theta = theta if structure == "arx" else least_squares(errors, theta, x_scale="jac").x
+    return LinearSystem(structure=structure, delay=delay, parts=parts(theta), u=u, y=y)
 
 
 def _arx(u: np.ndarray, y: np.ndarray, n_a: int, n_b: int) -> tuple[np.ndarray, np.ndarray]:
@@ -139,19 +128,18 @@ def _arx(u: np.ndarray, y: np.ndarray, n_a: int, n_b: int) -> tuple[np.ndarray, 
     return theta[:n_a], theta[n_a:]
 
 
-def _errors(
-    a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray, f: np.ndarray, u: np.ndarray, y: np.ndarray
-) -> np.ndarray:
-    rest = np.asarray(lfilter(np.r_[1, a], [1], y)) - np.asarray(lfilter(b, np.r_[1, f], u))
-    return np.asarray(lfilter(np.r_[1, d], np.r_[1, c], rest))
+def _polynomials(parts: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """A, B, C, D and F, whose coefficients after the leading 1 of all but B are given."""
+    return [np.r_[[1.0] * (k != "b"), parts.get(k, [])] for k in "abcdf"]
 
 
-def _unstable(coefficients: np.ndarray | None) -> bool:
-    return (
-        coefficients is not None
-        and len(coefficients) > 0
-        and bool((np.abs(np.roots(np.r_[1, coefficients])) > LARGEST_ROOT).any())
-    )
+def _errors(parts: dict[str, np.ndarray], u: np.ndarray, y: np.ndarray) -> np.ndarray:
+    a, b, c, d, f = _polynomials(parts)
+    return np.asarray(lfilter(d, c, np.asarray(lfilter(a, [1], y)) - np.asarray(lfilter(b, f, u))))
+
+
+def _unstable(coefficients: np.ndarray) -> bool:
+    return bool((np.abs(np.roots(np.r_[1, coefficients])) > LARGEST_ROOT).any())
 
 
 def _delayed(u: ArrayLike, delay: int) -> np.ndarray:

@@ -19,6 +19,7 @@ from ...data import InputSpec, TargetSpec
 from ...nn import Recurrent
 from ...selection import Range, Space
 from ._neural import NeuralForecaster
+from .rows import Celled
 
 
 class Reader(nn.Module):
@@ -41,7 +42,7 @@ class Reader(nn.Module):
         return functional.linear(output, *line), (after, run, *line)
 
 
-class RecurrentForecaster(NeuralForecaster):
+class RecurrentForecaster(Celled, NeuralForecaster):
     """A recurrent net that reads a window and predicts each next value.
 
     Args:
@@ -55,7 +56,6 @@ class RecurrentForecaster(NeuralForecaster):
     dropout: Share = 0.0
 
     each: ClassVar[bool] = True
-    cell: ClassVar[str]
     space: ClassVar[Space] = {
         "hidden": [16, 32, 64, 100],
         "lr": Range(1e-3, 3e-2, log=True),
@@ -66,19 +66,15 @@ class RecurrentForecaster(NeuralForecaster):
         return Reader(Recurrent(x.shape[0], self.hidden, self.cell, layers=self.layers, dropout=self.dropout), y.n)
 
 
-class RNNForecaster(RecurrentForecaster):
+class RNNForecaster(RecurrentForecaster, cell="rnn"):
     """Forecast with a plain recurrent net of tanh units."""
 
-    cell: ClassVar[str] = "rnn"
 
-
-class GRUForecaster(RecurrentForecaster):
+class GRUForecaster(RecurrentForecaster, cell="gru"):
     """Forecast with gated recurrent units."""
 
-    cell: ClassVar[str] = "gru"
 
-
-class LSTMForecaster(RecurrentForecaster):
+class LSTMForecaster(RecurrentForecaster, cell="lstm"):
     """Forecast with a long short-term memory.
 
     Example:
@@ -87,8 +83,6 @@ class LSTMForecaster(RecurrentForecaster):
         >>> model.predict().shape, model.predict(horizon=7).shape
         ((3,), (7,))
     """
-
-    cell: ClassVar[str] = "lstm"
 
 
 class Dilated(nn.Module):

@@ -18,7 +18,7 @@ from scipy.stats import chi2
 from ...errors import InputError
 from ...explain import explanation
 from ...plots import GREY, PALETTE, Figure, canvas, drawn
-from ...results import Result, Table
+from ...results import Result
 
 
 class ResidualTests(Result):
@@ -67,12 +67,10 @@ class ResidualTests(Result):
         more = f"; they depend on {', '.join(known)}" if known else ""
         return f"{self.n} errors one step ahead {said} (Ljung-Box p = {self.p:.2g}){more}."
 
-    def table(self) -> Table:
+    def columns(self) -> dict[str, Any]:
         """One row per lag."""
-        lags = np.arange(len(self.auto) + 1)
-        columns = {"lag": lags, "autocorrelation": np.r_[1.0, self.auto]}
-        columns |= {f"correlation with {name}": c for name, c in self.cross.items()}
-        return Table({name: v.tolist() for name, v in columns.items()}, self.caption)
+        cross = {f"correlation with {name}": c for name, c in self.cross.items()}
+        return {"lag": range(len(self.auto) + 1), "autocorrelation": np.r_[1.0, self.auto], **cross}
 
     @drawn
     def figure(self) -> Figure:

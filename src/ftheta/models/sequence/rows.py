@@ -84,7 +84,17 @@ class SequenceNet(nn.Module):
         return self.out(outputs)
 
 
-class _Rows(NeuralEstimator):
+class Celled:
+    """A family with one class for each cell: class Name(..., cell="gru")."""
+
+    cell: ClassVar[str]
+
+    def __init_subclass__(cls, cell: str = "", **options: Any) -> None:
+        cls.cell = cell or getattr(cls, "cell", "")
+        super().__init_subclass__(**options)
+
+
+class _Rows(Celled, NeuralEstimator):
     """What all share: the parameters of the net, and the net.
 
     Args:
@@ -102,7 +112,6 @@ class _Rows(NeuralEstimator):
     embedding: Count | None = None
     batch_size: Count | Literal["auto"] = 32
 
-    cell: ClassVar[str]
     defaults: ClassVar[Mapping[str, Any]] = {"clip_norm": 1.0}
     space: ClassVar[Space] = {
         "hidden": [32, 64, 128, 256],
@@ -198,7 +207,7 @@ class _Tagger(Classes, _Rows):
         return float(np.average(np.concatenate(right), weights=np.repeat(weight, [len(row) for row in found])))
 
 
-class LSTMClassifier(_Pooled, NeuralClassifier):
+class LSTMClassifier(_Pooled, NeuralClassifier, cell="lstm"):
     """Classify sequences with a long short-term memory, whose gates keep what matters over many steps.
 
     Example:
@@ -208,10 +217,8 @@ class LSTMClassifier(_Pooled, NeuralClassifier):
         array(['up', 'down'], dtype='<U4')
     """
 
-    cell: ClassVar[str] = "lstm"
 
-
-class LSTMRegressor(_Pooled, NeuralRegressor):
+class LSTMRegressor(_Pooled, NeuralRegressor, cell="lstm"):
     """Predict numbers for sequences with a long short-term memory, whose gates keep what matters over many steps.
 
     Example:
@@ -221,10 +228,8 @@ class LSTMRegressor(_Pooled, NeuralRegressor):
         True
     """
 
-    cell: ClassVar[str] = "lstm"
 
-
-class LSTMTagger(_Tagger):
+class LSTMTagger(_Tagger, cell="lstm"):
     """Classify each step of sequences with a long short-term memory, whose gates keep what matters over many steps.
 
     Example:
@@ -233,40 +238,26 @@ class LSTMTagger(_Tagger):
         [['det', 'noun', 'verb']]
     """
 
-    cell: ClassVar[str] = "lstm"
 
-
-class GRUClassifier(_Pooled, NeuralClassifier):
+class GRUClassifier(_Pooled, NeuralClassifier, cell="gru"):
     """Classify sequences with gated recurrent units, which have fewer weights than an LSTM."""
 
-    cell: ClassVar[str] = "gru"
 
-
-class GRURegressor(_Pooled, NeuralRegressor):
+class GRURegressor(_Pooled, NeuralRegressor, cell="gru"):
     """Predict numbers for sequences with gated recurrent units, which have fewer weights than an LSTM."""
 
-    cell: ClassVar[str] = "gru"
 
-
-class GRUTagger(_Tagger):
+class GRUTagger(_Tagger, cell="gru"):
     """Classify each step of sequences with gated recurrent units, which have fewer weights than an LSTM."""
 
-    cell: ClassVar[str] = "gru"
 
-
-class RNNClassifier(_Pooled, NeuralClassifier):
+class RNNClassifier(_Pooled, NeuralClassifier, cell="rnn"):
     """Classify sequences with a plain recurrent net, which remembers a few tens of steps."""
 
-    cell: ClassVar[str] = "rnn"
 
-
-class RNNRegressor(_Pooled, NeuralRegressor):
+class RNNRegressor(_Pooled, NeuralRegressor, cell="rnn"):
     """Predict numbers for sequences with a plain recurrent net, which remembers a few tens of steps."""
 
-    cell: ClassVar[str] = "rnn"
 
-
-class RNNTagger(_Tagger):
+class RNNTagger(_Tagger, cell="rnn"):
     """Classify each step of sequences with a plain recurrent net, which remembers a few tens of steps."""
-
-    cell: ClassVar[str] = "rnn"

@@ -77,30 +77,28 @@ def traced(obj: Any, X: Any, row: int) -> list[Traced]:
     """Every layer and direction of the first recurrent part, along the real steps of one row."""
     net = parts_of(obj, Recurrent)[0]
     given, *_ = seen(obj, net, X, row)
-    x, real, state = given["x"], given.get("real"), given.get("state")
-    x = (x[0] if real is None else x[0][real[0] > 0]).double()
-    found: list[Traced] = []
+    x, state, real = given["x"], given.get("state"), given.get("real")
+    own, steps = deepcopy(net).double().eval(), dict[str, list[Any]]()
+    for k, d, cell in [(k, d, cell) for k, cells in enumerate(own.cells) for d, cell in enumerate(cells)]:
+        cell.kernel, found = None, steps.setdefault(f"layer {k + 1}" + ", backward" * d, [])
+        cell.register_forward_hook(lambda cell, args, out, found=found: found.append((cell, *args, *out)))
     with torch.no_grad():
-        for k, cells in enumerate(deepcopy(net.cells).double()):
-            outputs = []
-            for d, cell in enumerate(cells):
-                start = None if state is None else state[len(found)]
-                name = f"layer {k + 1}" + ", backward" * d
-                found.append(_traced(name, cell, x.flip(0) if d else x, start))
-                outputs.append(found[-1].outputs.flip(0) if d else found[-1].outputs)
-            x = torch.cat(outputs, -1)
-    return found
+        own((x if real is None else x[:, real[0] > 0]).double(), state=state)
+        return [_traced(name, *zip(*found, strict=True)) for name, found in steps.items()]
 
 
-def _traced(name: str, cell: Any, x: Tensor, start: Any) -> Traced:
-    states, gates, outputs = [cell.initial(1, x) if start is None else start], list[dict[str, Tensor]](), []
-    for step in x[:, None]:
-        gates.append(cell.gates(states[-1], step) if hasattr(cell, "gates") else {})
-        state, out = cell(states[-1], step)
-        states.append(state)
-        outputs.append(out)
+def _traced(name: str, cells: Any, before: Any, x: Any, after: Any, outputs: Any) -> Traced:
+    gates = [
+        cell.gates(*given) if hasattr(cell, "gates") else {} for cell, *given in zip(cells, before, x, strict=True)
+    ]
     stacked = {key: torch.cat([now[key] for now in gates]) for key in gates[0]}
-    return Traced(name, cell, x, states, stacked, torch.cat(outputs))
+    return Traced(name, cells[0], torch.cat(x), [before[0], *after], stacked, torch.cat(outputs))
+
+
+def chosen(cells: list[Traced], layer: int) -> Traced:
+    """A cell by its number, from 1."""
+    _check("layer", layer, len(cells))
+    return cells[layer - 1]
 
 
 class Box(NamedTuple):
@@ -117,40 +115,32 @@ _BOTH = ("x", "h'")
 _H, _X = Box("h'", "in", (), (0, 0)), Box("x", "in", (), (0, 2))
 _PLAIN = [_H, _X._replace(at=(0, 1)), Box("h", "φ", _BOTH, (1, 0.5))]
 _RESIDUAL = [
-    *(_H, _X._replace(at=(0, 1.5)), Box("Q h'", "Q", ("h'",), (1, 0)), Box("candidate", "φ", _BOTH, (1, 1.5))),
+    _H, _X._replace(at=(0, 1.5)), Box("Q h'", "Q", ("h'",), (1, 0)), Box("candidate", "φ", _BOTH, (1, 1.5)),
     Box("h", "+", ("Q h'", "candidate"), (2, 0.75)),
-]
+]  # fmt: skip
 _HIGHWAY = [
-    *(_H, _X, Box("transform", "σ", _BOTH, (1, 1.2)), Box("candidate", "φ", _BOTH, (1, 2.8))),
-    Box("1 - transform", "1 -", ("transform",), (2, 0.8)),
-    Box("kept", "×", ("h'", "1 - transform"), (3, 0)),
-    Box("new", "×", ("transform", "candidate"), (3, 2.4)),
-    Box("h", "+", ("kept", "new"), (4, 1.2)),
-]
+    _H, _X, Box("transform", "σ", _BOTH, (1, 1.2)), Box("candidate", "φ", _BOTH, (1, 2.8)),
+    Box("1 - transform", "1 -", ("transform",), (2, 0.8)), Box("kept", "×", ("h'", "1 - transform"), (3, 0)),
+    Box("new", "×", ("transform", "candidate"), (3, 2.4)), Box("h", "+", ("kept", "new"), (4, 1.2)),
+]  # fmt: skip
 _GRU = [
-    *(_H, _X._replace(at=(0, 2.2)), Box("update", "σ", _BOTH, (1, 0.8)), Box("reset", "σ", _BOTH, (1, 3.4))),
-    Box("1 - update", "1 -", ("update",), (2, 1.3)),
-    Box("candidate", "φ", ("x", "h'", "reset"), (2, 3)),
-    Box("kept", "×", ("h'", "update"), (3, 0)),
-    Box("new", "×", ("1 - update", "candidate"), (3, 2.6)),
+    _H, _X._replace(at=(0, 2.2)), Box("update", "σ", _BOTH, (1, 0.8)), Box("reset", "σ", _BOTH, (1, 3.4)),
+    Box("1 - update", "1 -", ("update",), (2, 1.3)), Box("candidate", "φ", ("x", "h'", "reset"), (2, 3)),
+    Box("kept", "×", ("h'", "update"), (3, 0)), Box("new", "×", ("1 - update", "candidate"), (3, 2.6)),
     Box("h", "+", ("kept", "new"), (4, 1.3)),
-]
+]  # fmt: skip
 _GRU_NOTES = [
-    *(*_GRU[:4], Box("1 - update", "1 -", ("update",), (2, 0.8)), Box("r h'", "×", ("h'", "reset"), (2, 3.4))),
-    Box("candidate", "φ", ("x", "r h'"), (3, 3)),
-    Box("kept", "×", ("h'", "1 - update"), (3, 0)),
-    Box("new", "×", ("update", "candidate"), (4, 2.6)),
-    Box("h", "+", ("kept", "new"), (5, 1.3)),
-]
+    *_GRU[:4], Box("1 - update", "1 -", ("update",), (2, 0.8)), Box("r h'", "×", ("h'", "reset"), (2, 3.4)),
+    Box("candidate", "φ", ("x", "r h'"), (3, 3)), Box("kept", "×", ("h'", "1 - update"), (3, 0)),
+    Box("new", "×", ("update", "candidate"), (4, 2.6)), Box("h", "+", ("kept", "new"), (5, 1.3)),
+]  # fmt: skip
 _LSTM = [
-    *(Box("c'", "in", (), (0, 0)), _X, _H._replace(at=(0, 3)), Box("forget", "σ", _BOTH, (1, 1))),
-    *(Box("input", "σ", _BOTH, (1, 2)), Box("candidate", "φ", _BOTH, (1, 3)), Box("output", "σ", _BOTH, (1, 4))),
-    Box("kept", "×", ("c'", "forget"), (2, 0)),
-    Box("new", "×", ("input", "candidate"), (2, 3)),
-    Box("c", "+", ("kept", "new"), (3, 0)),
-    Box("tanh c", "tanh", ("c",), (3, 2.5)),
+    Box("c'", "in", (), (0, 0)), _X, _H._replace(at=(0, 3)), Box("forget", "σ", _BOTH, (1, 1)),
+    Box("input", "σ", _BOTH, (1, 2)), Box("candidate", "φ", _BOTH, (1, 3)), Box("output", "σ", _BOTH, (1, 4)),
+    Box("kept", "×", ("c'", "forget"), (2, 0)), Box("new", "×", ("input", "candidate"), (2, 3)),
+    Box("c", "+", ("kept", "new"), (3, 0)), Box("tanh c", "tanh", ("c",), (3, 2.5)),
     Box("h", "×", ("tanh c", "output"), (4, 4)),
-]
+]  # fmt: skip
 _LAYER = [
     Box("y" if b.name == "h" else b.name, b.does, tuple(dict.fromkeys(p.replace("h'", "x") for p in b.of)), b.at)
     for b in [_X._replace(at=(0, 0)), *_HIGHWAY[2:]]
@@ -227,9 +217,7 @@ def cell(obj: Any, X: Any, *, row: int = 0, step: Count | None = None, layer: Co
             which highway layer.
         unit: Which unit is drawn.
     """
-    cells = traced(obj, X, row) if parts_of(obj, Recurrent) else _highways(obj, X, row)
-    _check("layer", layer, len(cells))
-    one = cells[layer - 1]
+    one = chosen((traced if parts_of(obj, Recurrent) else _highways)(obj, X, row), layer)
     at = len(one.x) if step is None else step
     _check("step", at, len(one.x))
     boxed, values = plan(one.cell), _given(one, at - 1)

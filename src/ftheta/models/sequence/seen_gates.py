@@ -21,22 +21,12 @@ from ...check import Count
 from ...errors import InputError
 from ...explain import explanation
 from ...nn import GRUCell, HighwayCell, LSTMCell, Recurrent, state_jacobians
-from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend
+from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, panels
 from ...results import Result
-from .seen_cells import RECURRENT, Traced, parts_of, traced
+from .seen_cells import RECURRENT, chosen, parts_of, traced
 
-PLACES, STARTS, LOWEST = (
-    21,
-    7,
-    1e-20,
-)  # arrows, and starts of a search, on each axis of a phase portrait; smallest norm drawn
-
-
-def _one(obj: Any, X: Any, row: int, layer: int) -> Traced:
-    found = traced(obj, X, row)
-    if layer > len(found):
-        raise InputError(f"layer={layer}; this net has {len(found)}, counted over layers and directions.")
-    return found[layer - 1]
+PLACES, STARTS = 21, 7  # arrows, and starts of a search, on each axis of a phase portrait
+LOWEST = 1e-20  # smallest norm that is drawn
 
 
 class Gates(Result):
@@ -53,9 +43,7 @@ class Gates(Result):
     @property
     def caption(self) -> str:
         means = ", ".join(f"{name} {v.mean():.2f}" for name, v in self.values.items() if name not in ("x", "h", "c"))
-        return (
-            f"{self.name}, {len(self.values['x'])} steps" + f"; means over steps and units: {means}" * bool(means) + "."
-        )
+        return f"{self.name}, {len(self.values['x'])} steps{'; means over steps and units: ' * bool(means)}{means}."
 
     @drawn
     def figure(self) -> Figure:
@@ -69,9 +57,7 @@ class Gates(Result):
                 continue
             signed = name in ("candidate", "h", "c")
             most = max(float(np.abs(v).max()), 1e-12) if signed else 1.0
-            look = (
-                {"cmap": "RdBu_r", "vmin": -most, "vmax": most} if signed else {"cmap": "viridis", "vmin": 0, "vmax": 1}
-            )
+            look = {"cmap": "RdBu_r" if signed else "viridis", "vmin": -most * signed, "vmax": most}
             ends = (0.5, len(v) + 0.5, v.shape[1] - 0.5, -0.5)
             shown = axes.imshow(v.T, aspect="auto", extent=ends, **look)
             axes.set(title=name, ylabel="unit")
@@ -93,7 +79,7 @@ def gates(obj: Any, X: Any, *, row: int = 0, layer: Count = 1) -> Gates:
         row: Which of them runs.
         layer: Which cell, counted over layers and directions; a backward one is shown from its first step, the last.
     """
-    one = _one(obj, X, row, layer)
+    one = chosen(traced(obj, X, row), layer)
     states = [tree_flatten(state)[0] for state in one.states[1:]]
     after = {name: torch.cat([s[k] for s in states]) for k, name in enumerate(("h", "c")[: len(states[0])])}
     shown = {"x": one.x, **one.gates, **after}
@@ -136,18 +122,16 @@ class Memory(Result):
     @drawn
     def figure(self) -> Figure:
         """A panel for each layer, on a log scale."""
-        figure, grid = canvas(len(self.names), across=2, width=5.6, height=3.8, sharey=True)
-        lag = np.arange(self.norms.shape[1])
-        for axes, name, norm, direct in zip(grid, self.names, self.norms, self.direct, strict=True):
-            axes.axhline(1.0, color=GREY, lw=0.8)
-            axes.plot(lag, norm, color=PALETTE[0], ls="-", label="norm of ∂s_T/∂s_t")
+        lag, lines = np.arange(self.norms.shape[1]), dict[str, dict[str, Any]]()
+        for name, norm, direct in zip(self.names, self.norms, self.direct, strict=True):
+            lines[name] = {"norm of ∂s_T/∂s_t": (lag, norm)}
             if direct is not None:
-                axes.plot(lag, direct.max(1), color=PALETTE[1], ls="--", label="product of the gates, best unit")
-                axes.plot(lag, np.median(direct, 1), color=PALETTE[2], ls=":", label="median unit")
-            axes.set(title=name, xlabel="lag T - t in steps", yscale="log")
+                lines[name]["product of the gates, best unit"] = lag, direct.max(1)
+                lines[name]["median unit"] = lag, np.median(direct, 1)
+        figure = panels(lines, x="lag T - t in steps", label="norm", log=True)
+        for axes in figure.axes:
+            axes.axhline(1.0, color=GREY, lw=0.8)
             axes.set_ylim(bottom=max(axes.get_ylim()[0], LOWEST))
-        grid[0].set_ylabel("norm (log scale)")
-        legend(figure)
         return figure
 
 
@@ -183,10 +167,14 @@ class Phase(Result):
     rests: np.ndarray  # where the state stays (E, 2)
     sizes: np.ndarray  # largest |eigenvalue| of ∂R/∂h there (E,)
 
+    @property
+    def kinds(self) -> list[str]:
+        """Of each such point, whether it attracts."""
+        return ["attracts" if size < 1 else "does not attract" for size in self.sizes]
+
     def columns(self) -> dict[str, Any]:
         """One row per point where the state stays."""
-        kinds = ["attracts" if size < 1 else "does not attract" for size in self.sizes]
-        return {"h1": self.rests[:, 0], "h2": self.rests[:, 1], "largest |eigenvalue|": self.sizes, "state": kinds}
+        return {"h1": self.rests[:, 0], "h2": self.rests[:, 1], "largest |eigenvalue|": self.sizes, "state": self.kinds}
 
     @property
     def caption(self) -> str:
@@ -200,12 +188,9 @@ class Phase(Result):
         axes.quiver(*self.at.T, *np.moveaxis(self.flow, -1, 0), angles="xy", color="0.65", width=0.003)
         axes.plot(*self.path.T, color=PALETTE[0], ls="-", marker="o", ms=3, label="states of the row")
         axes.plot(*self.path[-1], color=PALETTE[0], marker="s", ms=8, ls="", label="after its last step")
-        for stays, face, label in (
-            (self.sizes < 1, PALETTE[1], "attracts"),
-            (self.sizes >= 1, "white", "does not attract"),
-        ):
-            if stays.any():
-                axes.plot(*self.rests[stays].T, ls="", marker="D", ms=8, mfc=face, mec=PALETTE[1], label=label)
+        for label, face in (("attracts", PALETTE[1]), ("does not attract", "white")):
+            if (of := [kind == label for kind in self.kinds]) and any(of):
+                axes.plot(*self.rests[of].T, ls="", marker="D", ms=8, mfc=face, mec=PALETTE[1], label=label)
         axes.set(title=self.caption.partition(":")[0], xlabel="h1", ylabel="h2", aspect="equal")
         legend(figure)
         return figure
@@ -225,7 +210,7 @@ def phase(obj: Any, X: Any, *, row: int = 0, x: Any = None) -> Phase:
         row: Whose states are drawn.
         x: What the cell reads in every step of the flow (D,); None: the mean over the steps of the row.
     """
-    one = _one(obj, X, row, 1)
+    one = traced(obj, X, row)[0]
     given = one.x.mean(0) if x is None else torch.as_tensor(np.asarray(x, dtype=float))
     if given.shape != one.x.shape[1:]:
         raise InputError(f"x has shape {tuple(given.shape)}; the cell reads {one.x.shape[1]} numbers in a step.")
@@ -243,12 +228,6 @@ def phase(obj: Any, X: Any, *, row: int = 0, x: Any = None) -> Phase:
     ends = [root(moved, start, tol=1e-12) for start in np.stack(np.meshgrid(*starts.T), -1).reshape(-1, 2)]
     rests = np.array([end.x for end in ends if np.abs(moved(end.x)).max() < 1e-9]).reshape(-1, 2)
     rests = rests[np.unique(rests.round(6), axis=0, return_index=True)[1]]
-    sizes = [
-        float(
-            torch.linalg.eigvals(state_jacobians(one.cell, given[None, None], torch.from_numpy(h[None]))[0, 0])
-            .abs()
-            .max()
-        )
-        for h in rests
-    ]
-    return Phase(one.name, given.numpy(), at, flow, path, rests, np.array(sizes))
+    slopes = [state_jacobians(one.cell, given[None, None], torch.from_numpy(h[None]))[0, 0].numpy() for h in rests]
+    sizes = np.array([np.abs(np.linalg.eigvals(slope)).max() for slope in slopes])
+    return Phase(one.name, given.numpy(), at, flow, path, rests, sizes)

@@ -34,28 +34,30 @@ from ..activations import activation as make_activation
 LSTMState = tuple[Tensor, Tensor]
 
 
-def _zeros(self: Any, n: int, like: Tensor) -> Tensor:
-    """The state before the first step of n sequences, in the dtype and on the device of `like`."""
-    return like.new_zeros(n, self.n_units)
+class _Cell(nn.Module):
+    """Weights of some gates, one block for each: Glorot's for the input, orthogonal ones for the state, biases 0."""
+
+    def __init__(self, n_inputs: int, n_units: int, gates: int) -> None:
+        super().__init__()
+        for name, value in (("n_inputs", n_inputs), ("n_units", n_units)):
+            check.at_least(f"{name} of a recurrent cell", value, 1, integer=True)
+        self.n_inputs, self.n_units = n_inputs, n_units
+        self.weight_x = nn.Parameter(torch.empty(gates * n_units, n_inputs))
+        self.weight_h = nn.Parameter(torch.empty(gates * n_units, n_units))
+        self.bias = nn.Parameter(torch.zeros(gates * n_units))
+        for draw, weight in ((nn.init.xavier_uniform_, self.weight_x), (nn.init.orthogonal_, self.weight_h)):
+            for block in weight.detach().split(n_units):
+                draw(block)
+
+    def initial(self, n: int, like: Tensor) -> Any:
+        """The state before the first step of n sequences, in the dtype and on the device of `like`."""
+        return like.new_zeros(n, self.n_units)
+
+    def extra_repr(self) -> str:
+        return f"{self.n_inputs}, {self.n_units}"
 
 
-def _shape(self: Any) -> str:
-    return f"{self.n_inputs}, {self.n_units}"
-
-
-def _weights(n_inputs: int, n_units: int, gates: int) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter]:
-    """One block for each gate: Glorot's weights for the input, orthogonal ones for the state, biases 0."""
-    for name, value in (("n_inputs", n_inputs), ("n_units", n_units)):
-        check.at_least(f"{name} of a recurrent cell", value, 1, integer=True)
-    weight_x, weight_h = torch.empty(gates * n_units, n_inputs), torch.empty(gates * n_units, n_units)
-    for block in weight_x.split(n_units):
-        nn.init.xavier_uniform_(block)
-    for block in weight_h.split(n_units):
-        nn.init.orthogonal_(block)
-    return nn.Parameter(weight_x), nn.Parameter(weight_h), nn.Parameter(torch.zeros(gates * n_units))
-
-
-class RNNCell(nn.Module):
+class RNNCell(_Cell):
     """h = φ(W x + U h' + b).
 
     Args:
@@ -69,12 +71,8 @@ class RNNCell(nn.Module):
         620
     """
 
-    initial, extra_repr = _zeros, _shape
-
     def __init__(self, n_inputs: int, n_units: int, activation: str = "tanh") -> None:
-        super().__init__()
-        self.n_inputs, self.n_units = n_inputs, n_units
-        self.weight_x, self.weight_h, self.bias = _weights(n_inputs, n_units, 1)
+        super().__init__(n_inputs, n_units, 1)
         self.activation = make_activation(activation)
         self.kernel = f"rnn_{activation}" if activation in ("tanh", "relu") else None
 
@@ -118,7 +116,7 @@ class ResidualCell(RNNCell):
         return state, state
 
 
-class HighwayCell(nn.Module):
+class HighwayCell(_Cell):
     """h = a h̃ + (1 - a) h': where the gate a is closed, the state is kept.
 
     Args:
@@ -128,12 +126,8 @@ class HighwayCell(nn.Module):
         activation: φ, a key of `ACTIVATIONS`.
     """
 
-    initial, extra_repr = _zeros, _shape
-
     def __init__(self, n_inputs: int, n_units: int, transform_bias: float = -1.0, activation: str = "tanh") -> None:
-        super().__init__()
-        self.n_inputs, self.n_units = n_inputs, n_units
-        self.weight_x, self.weight_h, self.bias = _weights(n_inputs, n_units, 2)
+        super().__init__(n_inputs, n_units, 2)
         nn.init.constant_(self.bias[n_units:], transform_bias)
         self.activation = make_activation(activation)
 
@@ -152,7 +146,7 @@ class HighwayCell(nn.Module):
 CONVENTIONS = ("notes", "torch")
 
 
-class GRUCell(nn.Module):
+class GRUCell(_Cell):
     """Gated recurrent unit: an update gate mixes state and candidate, a reset gate says what the candidate sees.
 
     Args:
@@ -166,14 +160,10 @@ class GRUCell(nn.Module):
         1860
     """
 
-    initial, extra_repr = _zeros, _shape
-
     def __init__(self, n_inputs: int, n_units: int, convention: str = "torch") -> None:
-        super().__init__()
+        super().__init__(n_inputs, n_units, 3)
         if convention not in CONVENTIONS:
             raise InputError(nearest("convention", convention, CONVENTIONS))
-        self.n_inputs, self.n_units = n_inputs, n_units
-        self.weight_x, self.weight_h, self.bias = _weights(n_inputs, n_units, 3)
         self.convention = convention
         self.kernel = "gru" if convention == "torch" else None
 
@@ -194,7 +184,7 @@ class GRUCell(nn.Module):
         return state, state
 
 
-class LSTMCell(nn.Module):
+class LSTMCell(_Cell):
     """Long short-term memory: gates say what the memory c forgets, takes in and shows.
 
     Args:
@@ -208,19 +198,15 @@ class LSTMCell(nn.Module):
         [2480, 2540]
     """
 
-    extra_repr = _shape
-
     def __init__(self, n_inputs: int, n_units: int, peephole: bool = False, forget_bias: float = 1.0) -> None:
-        super().__init__()
-        self.n_inputs, self.n_units = n_inputs, n_units
-        self.weight_x, self.weight_h, self.bias = _weights(n_inputs, n_units, 4)
+        super().__init__(n_inputs, n_units, 4)
         nn.init.constant_(self.bias[n_units : 2 * n_units], forget_bias)
         self.peephole = nn.Parameter(torch.zeros(3, n_units)) if peephole else None  # of input, forget, output
         self.kernel = None if peephole else "lstm"
 
     def initial(self, n: int, like: Tensor) -> LSTMState:
-        """The state (h, c) before the first step of n sequences, in the dtype and on the device of `like`."""
-        return _zeros(self, n, like), _zeros(self, n, like)
+        """The state (h, c) before the first step."""
+        return super().initial(n, like), super().initial(n, like)
 
     def gates(self, state: LSTMState, x: Tensor) -> dict[str, Tensor]:
         """`input`, `forget`, `candidate` and `output`."""
@@ -241,11 +227,6 @@ class LSTMCell(nn.Module):
         return (h, c), h
 
 
-CELLS: dict[str, Callable[..., nn.Module]] = {
-    "rnn": RNNCell,
-    "residual": ResidualCell,
-    "highway": HighwayCell,
-    "gru": GRUCell,
-    "lstm": LSTMCell,
+CELLS: dict[str, Callable[..., nn.Module]] = {  # by name, as `Recurrent` takes them
+    **{"rnn": RNNCell, "residual": ResidualCell, "highway": HighwayCell, "gru": GRUCell, "lstm": LSTMCell}
 }
-"""Cells by name, as `Recurrent` takes them."""

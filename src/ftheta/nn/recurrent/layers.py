@@ -166,9 +166,7 @@ def _fused(cell: Any, x: Tensor, real: Tensor | None, state: State, *, backward:
     x = _turned(x, length) if backward else x
     weight_x = cell.weight_x
     if real is not None and isinstance(state, tuple):
-        held = (
-            torch.tensor([-HELD, HELD, 0.0, 0.0]).to(x).repeat_interleave(cell.n_units)
-        )  # of the input and forget gates
+        held = torch.tensor([-HELD, HELD, 0.0, 0.0]).to(x).repeat_interleave(cell.n_units)  # input and forget gates
         x = torch.cat([x, ~real[..., None]], -1)
         weight_x = torch.cat([weight_x, held[:, None]], -1)
     weights = [weight_x, cell.weight_h, cell.bias, torch.zeros_like(cell.bias)]
