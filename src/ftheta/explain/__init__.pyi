@@ -22,10 +22,8 @@ from .gradients.backprop import BackpropStep as BackpropStep
 from .gradients.backprop import backprop as backprop
 from .gradients.backprop import MismatchedOutput as MismatchedOutput
 from .gradients.backprop import worked_example as worked_example
-from .gradients.flow import ExampleGradients as ExampleGradients
 from .gradients.flow import GradientFlow as GradientFlow
 from .gradients.flow import WeightPerturbation as WeightPerturbation
-from .gradients.flow import example_gradients as example_gradients
 from .gradients.flow import gradient_flow as gradient_flow
 from .gradients.flow import perturb_weight as perturb_weight
 from .gradients.gradient_check import GradientCheck as GradientCheck
