@@ -100,7 +100,7 @@ def test_the_landscape_of_the_cholesterol_fit():
     fixed.intercept_ = 25.68  # as printed
     found = explain.solvers(fixed, X2, Y2)
     x, y, z = found.grid
-    low = found.minimum
+    low = np.array(found.minima[0])
     design = X2.to_numpy()
     np.testing.assert_allclose(low, np.linalg.lstsq(design, Y2 - 25.68, rcond=None)[0], rtol=1e-8)
     for i, j in ((0, 0), (60, 60), (7, 44)):
@@ -116,7 +116,7 @@ def test_every_solver_but_gradient_descent_is_at_the_minimum_soon():
     found = explain.solvers(LINE, X2, Y2)
     for name in ("cg", "lbfgs", "newton"):
         assert found.distances[name] < 1e-6
-    np.testing.assert_allclose(found.minimum, LINE.coef_, rtol=1e-8)
+    np.testing.assert_allclose(found.minima[0], LINE.coef_, rtol=1e-8)
     slow = next(name for name in found.points if name.startswith("gd"))
     assert found.distances[slow] > 0.1  # the valley is narrow
     hessian = 2 * X2.to_numpy().T @ X2.to_numpy() / 5
@@ -130,7 +130,7 @@ def test_two_classes_have_the_log_loss_and_other_coefficients_stand():
     model = LogisticRegression(l2=1e-8).fit(x, y)
     found = explain.solvers(model, x, y, columns=(0, 2))
     theirs = SklearnLogistic(C=np.inf, tol=1e-12, max_iter=1000).fit(x, y)
-    np.testing.assert_allclose(found.minimum, theirs.coef_[0, [0, 2]], atol=1e-4)
+    np.testing.assert_allclose(found.minima[0], theirs.coef_[0, [0, 2]], atol=1e-4)
     gx, gy, z = found.grid
     raw = x @ np.r_[gx[3], model.coef_[0, 1], gy[50]] + model.intercept_
     assert z[50, 3] == pytest.approx(np.logaddexp(0, -np.where(y == "yes", 1, -1) * raw).mean(), rel=1e-10)
@@ -157,8 +157,9 @@ def test_solvers_take_the_strongest_columns_and_lie_above_their_minimum():
     x = np.random.default_rng(0).normal(size=(50, 4)) * [1, 1, 1, 10]
     y = x @ [0.1, 3.0, 0.0, -0.2]
     found = explain.solvers(LinearRegression().fit(x, y), x, y, names=list("abcd"))
-    assert found.labels == ("coefficient of b", "coefficient of d")
-    assert min(found.table().columns["above the lowest"]) >= 0
+    assert found.labels[:2] == ("coefficient of b", "coefficient of d")
+    assert min(found.table().columns["lowest value"]) >= found.least - 1e-12
+    assert found.caption.startswith("Mean squared residual over two coefficients, from (0, 0); the lowest value is")
     assert found.figure().axes[1].get_yscale() == "log"
 
 

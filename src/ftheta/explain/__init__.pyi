@@ -69,7 +69,6 @@ from .predictions.dependence import dependence as dependence
 from .predictions.importance import Importance as Importance
 from .predictions.importance import importance as importance
 from .predictions.linear import RowInfluence as RowInfluence
-from .predictions.linear import Solvers as Solvers
 from .predictions.linear import row_influence as row_influence
 from .predictions.linear import solvers as solvers
 from .predictions.linear import statistics as statistics

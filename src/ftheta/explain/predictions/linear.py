@@ -11,6 +11,7 @@ Shapes: M places, P coefficients (intercept first), n rows, D features.
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -22,12 +23,12 @@ from ... import plots
 from ...check import Count
 from ...errors import InputError
 from ...formulas import Surface
-from ...plots import Figure, race
+from ...plots import Figure
 from ...results import Result
 from ...train import minimize
 from .._probe import codes, features, finite, is_one_plane, names_of, pair_of, targets
 from .._registry import Names, explanation
-from ..surface.descent import Spec, trajectories
+from ..surface.descent import Spec, Trajectories, trajectories
 
 PLACES, SPREADS = 21, 3.0  # of a row that is moved: how many, and how far in standard deviations
 ROUNDING = 1e-6  # change of coefficients, in units of the largest, that is none
@@ -153,53 +154,6 @@ def _fitted(obj: Any, x: np.ndarray, y: np.ndarray, own: np.ndarray) -> tuple[fl
     return float(answer), np.r_[np.ravel(model.intercept_), np.ravel(model.coef_)]
 
 
-class Solvers(Result):
-    """The loss over two coefficients, and the paths of solvers by name."""
-
-    loss: str  # what the loss is
-    labels: tuple[str, str]  # of both coefficients
-    grid: tuple[np.ndarray, np.ndarray, np.ndarray]  # positions (G,), positions (G,) and the loss there (G, G)
-    minimum: np.ndarray  # where it is smallest (2,)
-    lowest: float  # the loss there
-    points: dict[str, np.ndarray]  # path of each solver (T + 1, 2)
-    values: dict[str, np.ndarray]  # the loss along it (T + 1,)
-    evaluations: dict[str, np.ndarray]  # passes over the rows by then (T + 1,)
-    ended: dict[str, str]  # why it ended
-
-    @property
-    def distances(self) -> dict[str, float]:
-        """From the last point of each solver to the minimum."""
-        return {name: float(np.linalg.norm(path[-1] - self.minimum)) for name, path in self.points.items()}
-
-    def columns(self) -> dict[str, Any]:
-        """One row per solver."""
-        values = list(self.values.values())
-        return {
-            "solver": list(self.points),
-            "last loss": [v[-1] for v in values],
-            "above the lowest": [max(v[-1] - self.lowest, 0.0) for v in values],
-            "distance to the minimum": list(self.distances.values()),
-            "steps": [len(v) - 1 for v in values],
-            "evaluations": [int(e[-1]) for e in self.evaluations.values()],
-            "ended": list(self.ended.values()),
-        }
-
-    def figure(self) -> Figure:
-        """The paths from above, and the loss against steps and evaluations."""
-        above = {name: np.maximum(values - self.lowest, 0) for name, values in self.values.items()}
-        lines = {
-            "steps": {name: (np.arange(len(v)), v) for name, v in above.items()},
-            "evaluations of the loss": {name: (self.evaluations[name], v) for name, v in above.items()},
-        }
-        settings: Any = {"label": "loss - lowest loss", "title": self.loss, "labels": self.labels}
-        return race(lines, grid=self.grid, paths=self.points, minima=[self.minimum.tolist()], **settings)
-
-    @property
-    def caption(self) -> str:
-        a, b = self.minimum
-        return f"{self.loss} over two coefficients; least, {self.lowest:.6g}, at ({a:.4g}, {b:.4g})."
-
-
 @explanation(
     "solvers",
     when=lambda obj: (
@@ -220,7 +174,7 @@ def solvers(
     steps: Count = 100,
     *,
     names: Names = None,
-) -> Solvers:
+) -> Trajectories:
     """The loss over two coefficients, without any penalty, and the path of every solver to its minimum.
 
     Args:
@@ -239,19 +193,8 @@ def solvers(
         raise InputError(f"start={start}; two numbers are needed, one for each coefficient.")
     ground = _surface(obj, x, targets(y, len(x)), pair, tuple(begin))
     known = names_of(obj, names)
-    found, low = trajectories(ground, optimizers or _rules(ground), steps=steps, size=GRID), np.array(ground.minima[0])
-    paths, grid = found.paths, found.grid
-    return Solvers(
-        loss=ground.name,
-        labels=(f"coefficient of {known[pair[0]]}", f"coefficient of {known[pair[1]]}"),
-        grid=grid,  # pyright: ignore[reportArgumentType]  # of two coefficients there is one
-        minimum=low,
-        lowest=float(ground(torch.from_numpy(low))),
-        points={name: path.points for name, path in paths.items()},
-        values={name: path.values for name, path in paths.items()},
-        evaluations={name: path.evaluations for name, path in paths.items()},
-        ended={name: path.reason for name, path in paths.items()},
-    )
+    found = trajectories(ground, optimizers or _rules(ground), steps=steps, size=GRID)
+    return replace(found, labels=(*(f"coefficient of {known[j]}" for j in pair), "loss"))
 
 
 def _surface(obj: Any, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...], start: tuple[float, ...]) -> Surface:
@@ -261,10 +204,13 @@ def _surface(obj: Any, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...], star
     moved = torch.from_numpy(np.ascontiguousarray(x[:, list(pair)]))  # (n, 2)
     classes = getattr(obj, "classes_", None)
     if classes is None:
-        left, name = torch.from_numpy(finite("y", y)) - rest, "mean squared residual"
+        left, name = torch.from_numpy(finite("y", y)) - rest, "Mean squared residual over two coefficients"
         f = lambda theta: (left - moved @ theta).square().mean()  # noqa: E731
     else:
-        sign, name = torch.from_numpy(2.0 * codes(y, len(x), classes) - 1), "mean log loss"  # 1 for the second class
+        sign, name = (
+            torch.from_numpy(2.0 * codes(y, len(x), classes) - 1),
+            "Mean log loss over two coefficients",
+        )  # 1: the second class
         f = lambda theta: torch.nn.functional.softplus(-sign * (rest + moved @ theta)).mean()  # noqa: E731
     low = minimize(f, coef[list(pair)], optimizer="newton", steps=100, tolerance=1e-10).best
     ends, size = np.array([start, low]), moved.square().mean(0).sqrt().numpy() + 1e-300

@@ -23,69 +23,69 @@ from ...errors import InputError
 from ...formulas import Surface, surface
 from ...plots import Figure, canvas, drawn, legend, wide_range
 from ...results import Result
-from ...train import DescentPath, minimize
+from ...train import minimize
 from .._registry import checked
 
 GRID, OWN_GRID = 201, 41  # points along each axis of a picture; of a function that takes one point at a time
 MAX_PARAMETERS = 4  # that are drawn
+PARTS = ("points", "values", "evaluations", "reason")  # of each path
 # torch's names of what an optimizer keeps -> those of the equations in the optimizer table
 _NAMES = {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "v", "sum": "G", "square_avg": "G", "acc_delta": "D"}
 Spec = str | tuple[Any, ...]
 
 
 class Trajectories(Result):
-    """Paths by rule."""
+    """Paths by rule, named with its rate where one was given."""
 
-    surface: Surface  # what was descended
-    paths: dict[str, DescentPath]  # name of the rule, with its rate where one was given, to its path
+    title: str  # what was descended
+    start: tuple[float, ...]  # (n,)
+    minima: tuple[tuple[float, ...], ...]  # all that are known
+    least: float  # f*; NaN where no minimum is known
+    points: dict[str, np.ndarray]  # of each rule (T + 1, n)
+    values: dict[str, np.ndarray]  # f there (T + 1,)
+    evaluations: dict[str, np.ndarray]  # of f by then (T + 1,)
+    ended: dict[str, str]  # why
     grid: tuple[np.ndarray, np.ndarray, np.ndarray] | None  # (G,), (G,) and values (G, G); None where n is not 2
+    labels: tuple[str, str, str] = ("x", "y", "f")  # of both coordinates and of the value
 
     @property
     def distances(self) -> dict[str, float | None]:
         """From the last finite point to the nearest known minimum; None where none is known."""
-        minima = np.array(self.surface.minima)
-        ends = {name: path.points[np.isfinite(path.points).all(1)][-1] for name, path in self.paths.items()}
+        minima = np.array(self.minima)
+        ends = {name: points[np.isfinite(points).all(1)][-1] for name, points in self.points.items()}
         return {n: float(np.linalg.norm(minima - e, axis=1).min()) if len(minima) else None for n, e in ends.items()}
 
     def columns(self) -> dict[str, Any]:
         """One row per rule."""
-        paths = self.paths.values()
+        values = self.values.values()
         return {
-            "rule": list(self.paths),
-            "final value": [path.values[-1] for path in paths],
-            "lowest value": [np.nanmin(path.values) for path in paths],
+            "rule": list(self.points),
+            "final value": [v[-1] for v in values],
+            "lowest value": [np.nanmin(v) for v in values],
             "distance to a minimum": list(self.distances.values()),
-            "steps": [len(path.values) - 1 for path in paths],
-            "evaluations": [path.evaluations[-1] for path in paths],
-            "seconds": [path.seconds[-1] for path in paths],
-            "ended": [path.reason for path in paths],
+            "steps": [len(v) - 1 for v in values],
+            "evaluations": [e[-1] for e in self.evaluations.values()],
+            "ended": list(self.ended.values()),
         }
 
     @property
     def caption(self) -> str:
-        shown = ", ".join([f"{v:g}" for v in self.surface.start[:4]] + ["..."] * (len(self.surface.start) > 4))
-        return f"{self._title}, from ({shown})."
+        shown = ", ".join([f"{v:g}" for v in self.start[:4]] + ["..."] * (len(self.start) > 4))
+        least = f"; the lowest value is {self.least:.6g}" if self.minima else ""
+        return f"{self.title}, from ({shown}){least}."
 
     def figure(self) -> Figure:
-        """The paths from above, and the values against steps, evaluations and seconds."""
-        ground = self.surface
-        least = min((float(ground(torch.tensor(m, dtype=torch.float64))) for m in ground.minima), default=0.0)
-        clocks: dict[str, Callable[[DescentPath], np.ndarray]] = {
-            "steps": lambda path: np.arange(len(path.values)),
-            "evaluations of f": lambda path: path.evaluations,
-            "time (ms)": lambda path: 1e3 * path.seconds,
-        }
+        """The paths from above, and the values against steps and evaluations."""
+        gaps, value = self.values, self.labels[2]
+        if self.minima:
+            gaps = {rule: np.maximum(v - self.least, 0) for rule, v in gaps.items()}
         lines = {
-            name: {rule: (clock(path), path.values - least) for rule, path in self.paths.items()}
-            for name, clock in clocks.items()
+            "steps": {rule: (np.arange(len(gap)), gap) for rule, gap in gaps.items()},
+            f"evaluations of {value}": {rule: (self.evaluations[rule], gap) for rule, gap in gaps.items()},
         }
-        flat = {name: path.points for name, path in self.paths.items() if self.grid}
-        label, minima = "f - lowest f" if least else "f", ground.minima if self.grid else ()
-        return plots.race(lines, label=label, title=self._title, grid=self.grid, paths=flat, minima=minima)
-
-    @property
-    def _title(self) -> str:
-        return f"{self.surface.name}: f = {self.surface.equation}" if self.surface.equation else self.surface.name
+        label = f"{value} - lowest {value}" if np.nan_to_num(self.least) else value
+        flat: Any = {"paths": self.points, "minima": self.minima} if self.grid else {}
+        return plots.race(lines, label=label, title=self.title, labels=self.labels[:2], grid=self.grid, **flat)
 
 
 @checked()
@@ -134,7 +134,13 @@ def trajectories(
         label: minimize(ground, ground.start, optimizer=name, lr=rate, options=more, **same)
         for label, (name, rate, more) in zip(names, specs, strict=True)
     }
-    return Trajectories(ground, paths, _grid(ground, size or (GRID if isinstance(f, str | Surface) else OWN_GRID)))
+    parts = {part: {rule: getattr(path, part) for rule, path in paths.items()} for part in PARTS}
+    least = min((float(ground(torch.tensor(m, dtype=torch.float64))) for m in ground.minima), default=np.nan)
+    return Trajectories(
+        f"{ground.name}: f = {ground.equation}" if ground.equation else ground.name,
+        *(ground.start, ground.minima, least, *parts.values()),
+        grid=_grid(ground, size or (GRID if isinstance(f, str | Surface) else OWN_GRID)),
+    )
 
 
 def _ground(f: Any, start: Any, box: Any) -> Surface:
