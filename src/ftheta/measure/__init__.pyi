@@ -3,12 +3,8 @@ from .curves import calibration as calibration
 from .compare import Comparison as Comparison
 from .compare import PairedTest as PairedTest
 from .compare import compare as compare
-from .compare import mcnemar as mcnemar
-from .compare import mcnemar_corrected as mcnemar_corrected
-from .compare import paired_t as paired_t
 from .compare import paired_tests as paired_tests
 from .compare import sign_flip as sign_flip
-from .compare import wilcoxon as wilcoxon
 from .confusion import AtThreshold as AtThreshold
 from .confusion import Confusion as Confusion
 from .confusion import at_threshold as at_threshold

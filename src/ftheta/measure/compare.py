@@ -1,7 +1,6 @@
 """Comparison of two models on the same rows: is the difference more than chance?
 
     classes    McNemar: A has k of the m rows right on which exactly one is right;   equal: k ~ Binomial(m, 1/2)
-               corrected: χ² = max(|2k - m| - 1, 0)² / m, one degree of freedom
     numbers    d_i = loss of A - loss of B in row i;   t = d̄ / (s / √n);   Wilcoxon's signed ranks;
                sign flips: the share of 9,999 random signs ε with |Σ ε_i d_i| >= |Σ d_i|
 
@@ -15,7 +14,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, chdtrc, stdtr
+from scipy.special import stdtr
+from scipy.stats import binomtest
 from scipy.stats import wilcoxon as signed_ranks
 
 from .. import plots
@@ -28,41 +28,6 @@ from .intervals import Bootstrap
 MIN_ROWS, FLIPS, MAX_CLASSES = 10, 9999, 20
 
 
-# ---- the tests: (statistic, p) each
-
-
-def mcnemar(only_a: int, only_b: int) -> tuple[float, float]:
-    """The exact test: how many rows A alone has right, and the two-sided binomial p."""
-    m = only_a + only_b
-    return float(only_a), float(min(1.0, 2 * bdtr(min(only_a, only_b), m, 0.5))) if m else 1.0
-
-
-def mcnemar_corrected(only_a: int, only_b: int) -> tuple[float, float]:
-    """χ² with continuity correction, for many rows that differ."""
-    m = only_a + only_b
-    chi2 = max(abs(only_a - only_b) - 1, 0) ** 2 / m if m else 0.0
-    return float(chi2), float(chdtrc(1, chi2))
-
-
-def paired_t(d: Any) -> tuple[float, float]:
-    """Student's t of the mean of differences (n,), n - 1 degrees of freedom."""
-    (d,) = numbers(d=d)
-    if not d.any():
-        return 0.0, 1.0
-    with np.errstate(divide="ignore"):
-        t = d.mean() / (d.std(ddof=1) / np.sqrt(len(d)))
-    return float(t), float(2 * stdtr(len(d) - 1, -abs(t)))
-
-
-def wilcoxon(d: Any) -> tuple[float, float]:
-    """Wilcoxon's signed ranks of differences (n,); rows without a difference are dropped."""
-    (d,) = numbers(d=d)
-    if not d.any():
-        return 0.0, 1.0
-    found: Any = signed_ranks(d)
-    return float(found.statistic), float(found.pvalue)
-
-
 def sign_flip(d: Any, seed: int = 0) -> tuple[float, float]:
     """The mean of differences (n,) against its law where every sign is a coin; p is at least 1/10,000."""
     (d,) = numbers(d=d)
@@ -73,9 +38,6 @@ def sign_flip(d: Any, seed: int = 0) -> tuple[float, float]:
     for r in (500,) * (FLIPS // 500) + (FLIPS % 500,):
         as_large += int((abs((2.0 * rng.integers(0, 2, (r, len(part))) - 1) @ part) >= seen).sum())
     return float(d.mean()), (1 + as_large) / (1 + FLIPS)
-
-
-# ---- the comparison
 
 
 class PairedTest(NamedTuple):
@@ -188,11 +150,11 @@ def compare(
 def _labels(y: Any, a: Any, b: Any, classes: Sequence[Any] | None, boot: Bootstrap) -> Any:
     _, (t, first, second) = labeled(classes, y=y, a=a, b=b)
     d = (first == t).astype(float) - (second == t)  # 1: only A is right, -1: only B
-    only = int((d > 0).sum()), int((d < 0).sum())
-    measure, interval = "accuracy", _interval(d, boot) if sum(only) >= MIN_ROWS else (None, None)
-    tests = {"McNemar exact": mcnemar(*only), "McNemar χ², corrected": mcnemar_corrected(*only)}
-    values = {measure: (float((first == t).mean()), float((second == t).mean()))}
-    return values, tuple(PairedTest(measure, name, *found, float(d.mean()), *interval) for name, found in tests.items())
+    only_a, differ = int((d > 0).sum()), int((d != 0).sum())
+    p = float(binomtest(only_a, differ).pvalue) if differ else 1.0
+    interval = _interval(d, boot) if differ >= MIN_ROWS else (None, None)
+    test = PairedTest("accuracy", "McNemar exact", float(only_a), p, float(d.mean()), *interval)
+    return {"accuracy": (float((first == t).mean()), float((second == t).mean()))}, (test,)
 
 
 def _numbers(y: Any, a: Any, b: Any, _: Any, boot: Bootstrap) -> Any:
@@ -208,9 +170,13 @@ def _numbers(y: Any, a: Any, b: Any, _: Any, boot: Bootstrap) -> Any:
 
 def paired_tests(measure: str, d: np.ndarray, boot: Bootstrap) -> tuple[PairedTest, ...]:
     """Tests of whether the mean of differences (n,) is 0, with its interval."""
-    found = {"sign flips": sign_flip(d, boot.seed), "paired t": paired_t(d), "Wilcoxon signed ranks": wilcoxon(d)}
-    interval = _interval(d, boot)
-    return tuple(PairedTest(measure, name, *f, float(d.mean()), *interval) for name, f in found.items())
+    mean, interval = float(d.mean()), _interval(d, boot)
+    found: dict[str, Any] = {"sign flips": sign_flip(d, boot.seed), "paired t": (0, 1), "Wilcoxon signed ranks": (0, 1)}
+    if d.any():
+        with np.errstate(divide="ignore"):
+            t = mean / (d.std(ddof=1) / np.sqrt(len(d)))
+        found |= {"paired t": (t, 2 * stdtr(len(d) - 1, -abs(t))), "Wilcoxon signed ranks": signed_ranks(d)}
+    return tuple(PairedTest(measure, name, float(s), float(p), mean, *interval) for name, (s, p) in found.items())
 
 
 def _interval(d: np.ndarray, boot: Bootstrap) -> tuple[float, float] | tuple[None, None]:

@@ -14,11 +14,12 @@ from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from ..errors import InputError
 from ..plots import GREY, PALETTE, Figure, canvas, drawn, legend
-from ..results import Result
+from ..results import Result, percent
 from .intervals import Bootstrap
 from .scores import Score, Scores
 
@@ -68,11 +69,12 @@ class Backtest(Result):
         return cls(**found, name=name)
 
     def _columns(self) -> dict[str, np.ndarray]:
-        """Of each step: errors, scaled errors, CRPS, hits and widths."""
-
+        """Of each step: errors, scaled errors, those of the naive forecast, CRPS, hits and widths."""
         error = np.abs(each(self.y) - each(self.predicted))
         scaled = (error / each(self.scale)).mean(1)
+        naive = np.abs(each(self.y) - each(self.naive))
         found = {"absolute": error.mean(1), "squared": (error**2).mean(1), "scaled": scaled}
+        found |= {"naive": naive.mean(1), "scaled naive": (naive / each(self.scale)).mean(1)}
         if self.low is not None and self.high is not None:
             low, high = each(self.low), each(self.high)
             sd = np.maximum((high - low) / (2 * ndtri((1 + self.level) / 2)), 1e-12)
@@ -102,22 +104,18 @@ class Backtest(Result):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per number of steps ahead."""
-        found, leads = self._columns(), np.unique(self.lead)
-        naive = np.abs(each(self.y) - each(self.naive)).mean(1)
-
-        def by_lead(values: np.ndarray, root: bool = False) -> np.ndarray:
-            means = np.array([values[self.lead == k].mean() for k in leads])
-            return np.sqrt(means) if root else means
-
+        steps: Any = pd.DataFrame(self._columns()).groupby(self.lead)
+        means = steps.mean()
         made = {
-            "steps ahead": leads,
-            "forecasts": np.array([(self.lead == k).sum() for k in leads]),
-            "MASE": by_lead(found["scaled"]),
-            "RMSE": by_lead(found["squared"], True),
-            "MAE": by_lead(found["absolute"]),
-            "MAE of seasonal naive": by_lead(naive),
+            "steps ahead": means.index,
+            "forecasts": steps.size(),
+            "MASE": means["scaled"],
+            "RMSE": np.sqrt(means["squared"]),
+            "MAE": means["absolute"],
+            "MAE of seasonal naive": means["naive"],
+            "coverage": means.get("hit"),
         }
-        return made | ({"coverage": by_lead(found["hit"])} if "hit" in found else {})
+        return {name: np.asarray(v) for name, v in made.items() if v is not None}
 
     @property
     def how(self) -> str:
@@ -128,14 +126,10 @@ class Backtest(Result):
 
     @property
     def caption(self) -> str:
-        found = self._columns()
-        mase, other = found["scaled"].mean(), np.mean(np.abs(each(self.y) - each(self.naive)) / each(self.scale))
-        held = (
-            f"; the {self.level:.0%} intervals hold {found['hit'].mean():.0%}".replace("%", " %")
-            if "hit" in found
-            else ""
-        )
-        return f"{self.name}: {self.how}: MASE {mase:.3g}, seasonal naive {other:.3g}{held}."
+        found = {name: v.mean() for name, v in self._columns().items()}
+        held = f"; the {percent(self.level)} intervals hold {percent(found['hit'])}" if "hit" in found else ""
+        errors = f"MASE {found['scaled']:.3g}, seasonal naive {found['scaled naive']:.3g}"
+        return f"{self.name}: {self.how}: {errors}{held}."
 
     @drawn
     def figure(self) -> Figure:
@@ -147,24 +141,17 @@ class Backtest(Result):
         )
         at = np.arange(own.sum()) if self.time is None or len(np.unique(self.time[own])) < own.sum() else self.time[own]
         if low is not None and high is not None:
-            left.fill_between(
-                at, low, high, color=PALETTE[0], alpha=0.2, lw=0, label=f"{self.level:.0%} interval".replace("%", " %")
-            )
+            look = {"color": PALETTE[0], "alpha": 0.2, "lw": 0, "label": f"{percent(self.level)} interval"}
+            left.fill_between(at, low, high, **look)
         left.plot(at, y, color=GREY, lw=1.6, ls="-", label="what came")
         left.plot(at, predicted, color=PALETTE[0], lw=1.6, ls="--", label="forecast")
         for start in at[np.flatnonzero(np.diff(self.origin[own], prepend=self.origin[0] - 1))][:60]:
             left.axvline(start, color=GREY, lw=0.5, ls=":", zorder=0)
         left.set(title=self.name, xlabel="step (dotted: origins)", ylabel="value")
         table = self.columns()
-        for key, label in (("MAE", "forecast"), ("MAE of seasonal naive", "seasonal naive")):
-            marker = "o" if len(table["steps ahead"]) < 30 else ""
-            right.plot(
-                table["steps ahead"],
-                table[key],
-                marker=marker,
-                ms=3,
-                label=f"error of {label}" if key != "MAE" else "error of the forecast",
-            )
+        leads, marker = table["steps ahead"], "o" if len(table["steps ahead"]) < 30 else ""
+        for key, label in (("MAE", "the forecast"), ("MAE of seasonal naive", "seasonal naive")):
+            right.plot(leads, table[key], marker=marker, ms=3, label=f"error of {label}")
         right.set(title="by steps ahead", xlabel="steps ahead", ylabel="mean absolute error", ylim=(0, None))
         legend(figure)
         return figure
