@@ -100,7 +100,7 @@ class Series(Kind):
         usual = facts["season"] + 1 if facts["season"] > 1 else 24
         facts["window"] = self.window or max(1, min(usual, longest.end // 4))
         raw = [filled(t.values[: t.end, :n]) for t in tracks]
-        moves = facts["season"] > 1 or _difference(filled(longest.values[: longest.end, :1]), 1) > 0
+        moves = facts["season"] > 1 or _difference(filled(longest.values[: longest.end, : inputs.n_targets]), 1) > 0
         log = _spread_grows(raw, facts["season"]) & moves if self.log == "auto" else np.full(n, self.log)
         if self.log is True and min(v.min(initial=1.0) for v in raw) <= 0:
             raise InputError("log=True needs values above 0. Use log=False, or shift the series.")
@@ -295,17 +295,18 @@ def _slope(v: np.ndarray, block: int) -> float | None:
 
 
 def _difference(v: np.ndarray, season: int) -> int:
-    """0, 1 or the season: with which an autoregression predicts the next value best."""
-    if np.ptp(v[:, 0]) == 0 or len(v) < 12:
+    """0, 1 or the season: with which autoregressions of the columns predict the next values best."""
+    v = v[:, np.ptp(v, axis=0) > 0]
+    if not v.size or len(v) < 12:
         return 0
     most = int(min(MAX_ORDER, season + 1 if season > 1 else 12, (len(v) - season) // 4))
     scores = {}
     for d in dict.fromkeys((0, 1, season)):
-        z = v[d:, :1] - v[: len(v) - d, :1] if d else v[:, :1]
+        z = v[d:] - v[: len(v) - d] if d else v
         skip = season + most - d  # the same steps are predicted
         for p in range(0 if d else 1, most + 1):
-            residuals = autoregression(z, p)[1][max(0, skip - p) :]
-            scores[d, p] = aicc(residuals, 1 + p) + (UNIT_ROOT if d == 0 else 0.0)
+            residuals = [autoregression(one[:, None], p)[1][max(0, skip - p) :] for one in z.T]
+            scores[d, p] = sum(aicc(r, 1 + p) + (UNIT_ROOT if d == 0 else 0.0) for r in residuals)
     return min(scores, key=lambda key: scores[key])[0] if scores else 0
 
 
