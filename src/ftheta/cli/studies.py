@@ -24,11 +24,12 @@ def command(as_json: bool, output: Path | None) -> None:
         return
     for line in map(_line, map(studies.info, studies.names())):
         counts = Counter(line["verdicts"].values())
-        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        verdicts = [f"{count} {verdict}" for verdict, count in counts.items()]
         if as_json:
             echo_json(line)
         else:
-            echo(f"{line['study']}{f' ({verdicts})' * bool(verdicts)}: {line['question']}")
+            seconds = [f"{line['seconds']:.0f} s"] if line["date"] else []
+            echo(f"{line['study']} ({', '.join([*verdicts, *seconds])}): {line['question']}")
             echo(f"  {line['finding']}")
 
 
@@ -41,9 +42,9 @@ def _articles(page: Path) -> dict[str, str]:
 
 def _line(info: studies.StudyInfo) -> dict[str, Any]:
     """A study with the verdicts of its last recorded full run; without one it is open."""
-    found = studies.ledger.recorded().get(info.name, {"date": "", "versions": {}, "findings": []})
+    found = studies.ledger.recorded().get(info.name, {"date": "", "seconds": 0.0, "versions": {}, "findings": []})
     known = {finding["row"]: finding["verdict"] for finding in found["findings"]}
     verdicts = {row: known.get(row, "open") for row in info.rows}
     said = studies.sentence(found["findings"]) if found["date"] else "Not measured yet."
-    last = {key: found[key] for key in ("date", "versions")}
+    last = {key: found[key] for key in ("date", "seconds", "versions")}
     return {"study": info.name, "question": info.question, "finding": said, "verdicts": verdicts, **last}

@@ -4,8 +4,6 @@ Digits of 16 x 16 pixels with Gaussian noise as inputs, the clean ones as target
 the noise, trained on |ŷ - y|^p. What is the PSNR of images that were not in the training set?
 
     PSNR = 10 log₁₀(1 / mean squared error) dB;    baseline: the mean of 3 x 3 pixels
-
-Cost: about 20 CPU-seconds.
 """
 
 import torch

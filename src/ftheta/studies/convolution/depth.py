@@ -6,7 +6,6 @@ digits of 8 x 8 pixels. From which depth on do more convolutions not help?
     pixels that a feature sees, after k convolutions:  (2k + 1)²;  after the pooling:  (2k + 2)²,  all of 8 x 8 at k = 3
 
 Reference: Zeiler and Fergus, arXiv:1311.2901 (2013).
-Cost: about 50 CPU-seconds.
 """
 
 from ...nn import ConvNet

@@ -7,7 +7,6 @@ dense networks of 8 to 256 hidden units and convolutional networks of 8, 16 and 
 
 For the curves over images, the dense network is the best of all widths in each seed, judged on the test images, which
 favors the dense networks.
-Cost: about 110 CPU-seconds.
 """
 
 import numpy as np

@@ -7,7 +7,6 @@ convolutional network from pixels.
 
 The network has as many updates whatever the number of rows.
 Reference: Dalal and Triggs, CVPR (2005).
-Cost: about 100 CPU-seconds.
 """
 
 from typing import Any

@@ -9,7 +9,6 @@ samples of all signals, training and test, are permuted in one fixed way?
     convolutional: three layers of 15 maps, kernel 3, stride 2, no padding: 19, 9, 4 places;  dense: 285, 135, 60
 
 References: Prince, Understanding Deep Learning, chapter 10 (2023); Greydanus, arXiv:2011.14439 (2020).
-Cost: about 70 CPU-seconds.
 """
 
 import numpy as np

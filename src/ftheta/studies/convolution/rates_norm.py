@@ -7,7 +7,6 @@ without batch norm. Which cells train, up to which rate, and which network is be
     gap:            test loss - training loss at the end, of the best rate at the scale that fits
 
 (Networks and scales: see `_nets`.) A network that diverged has accuracy 0.
-Cost: about 120 CPU-seconds.
 """
 
 from typing import Any

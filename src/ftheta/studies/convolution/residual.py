@@ -9,7 +9,6 @@ residual blocks are the identity at the start). An epoch is one update from all 
                 and lowest point, minus 1: rows and columns of a filter-normalised random plane
 
 References: He, Zhang, Ren and Sun, arXiv:1512.03385 (2015); Li et al., arXiv:1712.09913 (2018).
-Cost: about 150 CPU-seconds.
 """
 
 from copy import deepcopy

@@ -9,7 +9,6 @@ often does the predicted digit change, and how far do the probabilities move, fo
 Networks have two 3 x 3 convolutions and an output that sees all places; the invariant one has three. Shifted training
 images: a new shift of up to 3 pixels along both axes each time an image is seen.
 References: Azulay and Weiss, arXiv:1805.12177 (2018); Zhang, arXiv:1904.11486 (2019).
-Cost: about 110 CPU-seconds.
 """
 
 from itertools import product

@@ -7,7 +7,6 @@ layer and RMS norm, for initial weights that fit the activation, are half as lar
 
 Reference: Yang, Pennington, Rao, Sohl-Dickstein and Schoenholz, A mean field theory of batch normalization,
 arXiv:1902.08129 (2019): under batch norm gradients of random networks grow with depth whatever the weights.
-Cost: about 10 CPU-seconds.
 """
 
 from typing import Any

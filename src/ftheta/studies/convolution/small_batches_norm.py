@@ -3,8 +3,6 @@
 One network of three layers learns digits by Adam with batch norm and with layer norm, in batches of 1 to 256 rows, as
 many epochs for each, the rate chosen on a seed of its own. What are loss and error on the test set? Batches of one row
 are refused with batch norm: its output is β whatever the row is. (Networks: see `_nets`.)
-
-Cost: about 90 CPU-seconds.
 """
 
 from functools import cache

@@ -10,7 +10,6 @@ Every network for the new digits has as many updates, whatever the number of lab
 The claim is a general one and judged by the mean over all settings: the table shows where fine-tuning gains, at random
 positions, and where it does not, with one image of each digit in the middle. The trunk has seen about 900 images.
 Reference: Yosinski et al., arXiv:1411.1792 (2014).
-Cost: about 100 CPU-seconds.
 """
 
 from pathlib import Path

@@ -10,7 +10,7 @@ N / (4 ln N) is the bound for all patterns being exactly stable, N / (2 ln N) th
 50 draws of the patterns.
 
 References: McEliece et al., IEEE Trans. Information Theory 33 (1987); Amit, Gutfreund and Sompolinsky, Phys. Rev. Lett.
-55 (1985). Cost: about 20 CPU-seconds.
+55 (1985).
 """
 
 import math

@@ -7,7 +7,6 @@ in E = - Σ F(ξ·x)? How does the number that is stored grow with N?
 
 z³ is odd, so a pattern's opposite pushes as much as a pattern pulls; max(z, 0)³ is measured beside it.
 References: Krotov and Hopfield, arXiv:1606.01164 (2016); Demircigil et al., arXiv:1702.01929 (2017).
-Cost: about 2 CPU-minutes.
 """
 
 from typing import Any

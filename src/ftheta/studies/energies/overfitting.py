@@ -8,7 +8,6 @@ samples of the machines, compared with unseen digits?
 
 Likelihoods of the machines are exact: all states of the hidden units are summed. Digits have 8 x 8 bits. Fifty of them
 were taken after a hundred had not shown the effect in a first run.
-Cost: about 30 CPU-seconds.
 """
 
 from typing import cast

@@ -12,7 +12,7 @@ A/2 Σ_x Σ_i≠j v_xi v_xj (500, likewise B) and m = 15: the same with G = A + 
 all (n - 1)! / 2 tours is found by looking at each. A seed is a map; each network has 20 starts on it.
 
 References: Hopfield and Tank, Biological Cybernetics 52 (1985); Wilson and Pawley, Biological Cybernetics 58 (1988);
-Brandt et al., ICNN (1988). Cost: about 30 CPU-seconds.
+Brandt et al., ICNN (1988).
 """
 
 from functools import cache

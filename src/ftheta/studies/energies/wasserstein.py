@@ -10,7 +10,7 @@ far are their samples from unseen digits, and how many of their lit pixels have 
 
 Reported is the distance of the best one-to-one matching. Rates, γ = 1 pixel and λ = 0.2 were chosen on the test digits
 of the set; unseen digits are training digits that no machine learns from.
-Reference: Montavon, Müller and Cuturi, arXiv:1507.01972 (2016). Cost: about 100 CPU-seconds.
+Reference: Montavon, Müller and Cuturi, arXiv:1507.01972 (2016).
 """
 
 from copy import deepcopy

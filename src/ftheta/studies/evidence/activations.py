@@ -3,8 +3,6 @@
 How do equal networks with five activations learn the same two spirals? GELU, SiLU and sin are not monotone.
 
     loss = mean cross-entropy of the training rows after the last epoch;        chance: log 2 = 0.693 nats
-
-Cost: about 30 CPU-seconds.
 """
 
 from typing import Any

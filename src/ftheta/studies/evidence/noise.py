@@ -7,7 +7,6 @@ new rows?
     best possible:  E log σ(x) + ½ log 2πe = -0.105 nats;     with one variance:  ½ log(2πe E σ²) = 0.129
 
 Rows and hidden units are those of the worked example; a seed is a data set.
-Cost: about 120 CPU-seconds.
 """
 
 from typing import Any

@@ -4,8 +4,6 @@ On 300 handwritten digits, how much does either go back and forth from epoch to 
 on new rows? Training is so short of rows that the network overfits.
 
     relative variation = mean |v_{t+1} - v_t| / (max v - min v)   after the first 10 epochs, where both change steeply
-
-Cost: about 60 CPU-seconds.
 """
 
 from collections.abc import Mapping

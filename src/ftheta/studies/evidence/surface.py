@@ -4,8 +4,6 @@ Two hidden layers of 20 units, stopped by validation rows: what is the error on 
 source prints 0.004 and does not state the surface. Ours is declared:
 
     y = sin(πx₁) cos(πx₂) + 0.05 ε,   x ~ U[-1, 1]²;     no model can do better than 0.05² = 0.0025
-
-Cost: about 40 CPU-seconds.
 """
 
 from typing import Any

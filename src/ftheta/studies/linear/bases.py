@@ -5,8 +5,6 @@ is the loss then below that of fixed ones?
 
     y = 0.3 x + exp(-(x - 0.3)² / 2s²) - exp(-(x - 0.5)² / 2s²) + 0.05 ε,   s = 0.06,   200 points of [-1, 1]
     at the peaks: within 0.3 of their middle 0.4
-
-Cost: about 20 CPU-seconds.
 """
 
 from typing import Any

@@ -10,7 +10,6 @@ discriminant its automatic shrinkage to a diagonal, which is the truth of the fi
     distance of drawn rows from fresh ones = max |F_drawn - F_fresh| of a feature (Kolmogorov), mean over features
 
 Reference: Ng and Jordan, On Discriminative vs. Generative Classifiers, NIPS 14 (2001).
-Cost: about 50 CPU-seconds.
 """
 
 import warnings

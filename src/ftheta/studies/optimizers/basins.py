@@ -8,8 +8,6 @@ starts do full batches and mini-batches end in the best minimum?
 
 Mini-batches of 4 fall linearly to rate 0 over their last third. Their rate is chosen on the first data sets and checked
 on the others. A seed is a data set; all 225 starts are moved at once.
-
-Cost: about 160 CPU-seconds.
 """
 
 from typing import Any

@@ -6,8 +6,6 @@ how much does the loss of all rows fluctuate under SGD, and how much does the gr
 
     noise of SGD ~ η / B,    Var(g_B) = Var(g₁) / B, without η,    near the minimum  E[F - F*] ~ η / B · tr Cov(g₁)
     distance of two curves = mean |log₁₀ of their ratio| over epochs
-
-Cost: about 60 CPU-seconds.
 """
 
 from typing import Any

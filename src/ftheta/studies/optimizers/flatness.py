@@ -9,8 +9,6 @@ small and a large rate. How sharp is the loss there, how wrong is the network on
 
 Each run stops at the first update at which the training MSE is at most 0.035; the noise of each seed has mean square
 0.04. All numbers are logarithms, NaN where that loss was not reached.
-
-Cost: about 90 CPU-seconds.
 """
 
 from typing import Any

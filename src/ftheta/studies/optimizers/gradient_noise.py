@@ -7,8 +7,6 @@ on targets with 0, 25 and 100 % noise, and when does it begin to learn the noise
     θ <- θ - η (g + σ (1 + s)^-0.55 ε),    ε ~ N(0, I),    s: the update
     gap = validation error - training error at the end,      rises = share of the epochs in which training error grows
     excess = (error - level² var(sin x²)) / var(sin x²):  good up to 0.1;   level: sd of the noise in those of the curve
-
-Cost: about 110 CPU-seconds.
 """
 
 from functools import cache

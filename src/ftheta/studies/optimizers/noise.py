@@ -4,8 +4,6 @@ GD, mini-batch GD, Nesterov, Adam and L-BFGS start from the same weights on 200 
 noise. How far do they come in 200 epochs, and in what time? (Data, network, rates: see `_race`.)
 
     rises = share of the last three quarters of the epochs in which the training error grows
-
-Cost: about 100 CPU-seconds.
 """
 
 from functools import cache

@@ -6,8 +6,6 @@ with which memory, as d grows?
     f(θ) = Σ_i s_i log cosh(θ_i - a_i) + (Σ_i θ_i - a_i)² / 2d,    s from 1 to 10,  least value 0 at a ~ N(0, 4)
 
 Gradient descent: 200 steps of 0.1 whatever d is. Newton: to its end, up to d = 1000. Genetic: 200 generations of 50.
-
-Cost: about 60 CPU-seconds.
 """
 
 import math

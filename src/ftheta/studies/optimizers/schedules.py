@@ -5,8 +5,6 @@ the same rate with seven schedules? And Adam at the rate 0.3 on the network of `
 first spike?
 
     plateau = mean loss above its least over the last tenth of the updates,      spike = largest error / error at first
-
-Cost: about 45 CPU-seconds.
 """
 
 from typing import Any

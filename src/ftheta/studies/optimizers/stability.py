@@ -9,7 +9,6 @@ which descent leaves a saddle?
 
 The cubic was taken because training has come to rest by then; with degree 5, α λ was still between 1.8 and 2.4.
 References: Cohen et al. 2021, arXiv:2103.00065; Lewkowycz et al. 2020, arXiv:2003.02218.
-Cost: about 120 CPU-seconds.
 """
 
 import math

@@ -7,8 +7,6 @@ this design and by other rules?
     x <- satlins(W x + b),    start: uniform in [-1, 1]^N,    stopped at the first step in which no unit moves by 1e-4
     2-D: W = e^δ I, b = 0, δ = 0.15: each unit grows by e^δ per step until it is 1:  t = ln(1 / min_i |x_i|) / δ
     P(t iterations are enough) = (1 - e^(-δ t))²: 0.903 for t = 20; there is no bound
-
-Cost: about 3 CPU-seconds.
 """
 
 import warnings

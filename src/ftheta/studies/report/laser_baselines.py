@@ -5,7 +5,7 @@ values and one step ahead, and the moments of the data.
 
     AR: ŷ_{k+1} = c + Σ_i a_i y_{k+1-i},      kernel ridge: f(x) = Σ_j α_j exp(-γ |x - x_j|²)
 
-Needs the data set santafe-laser. Cost: about 3 CPU-seconds.
+Needs the data set santafe-laser.
 """
 
 from typing import Any

@@ -9,7 +9,6 @@ at six rates that fall along a cosine, without a limit and with one: what is the
 An error is at most 1, that of a constant; so is that of a training that ends with numbers that are not finite.
 
 Reference: Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks (2013).
-Cost: about 1 CPU-minute.
 """
 
 from functools import partial

@@ -9,7 +9,6 @@ Counting modulo 3 needs three states that are kept apart, at any length. A count
 bound, but outputs of tanh end at ±1; those of relu do not.
 
 Reference: Weiss, Goldberg and Yahav, arXiv:1805.04908 (2018).
-Cost: about 2 CPU-minutes.
 """
 
 from functools import partial

@@ -7,7 +7,6 @@ and highway layers whose gates are nearly closed at the start. Of three rates ea
     highway   h_k = T tanh(W h_{k-1} + b) + (1 - T) h_{k-1},   T = σ(V h_{k-1} + c),   c = -2.5 at the start
 
 Reference: Srivastava, Greff and Schmidhuber, arXiv:1505.00387 (2015).
-Cost: about 1 CPU-minute.
 """
 
 from typing import Any

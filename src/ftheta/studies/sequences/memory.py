@@ -11,7 +11,7 @@ Gates begin so that a state is kept for about T steps: the forget gate of the LS
 weights, as in PyTorch, or with an orthogonal matrix between states, which neither shrinks nor stretches them.
 
 References: Hochreiter and Schmidhuber, Neural Computation 9 (1997); Tallec and Ollivier, arXiv:1804.11188 (2018); Le et
-al., arXiv:1504.00941 (2015). Cost: about 5 CPU-minutes.
+al., arXiv:1504.00941 (2015).
 """
 
 import math

@@ -12,7 +12,6 @@ from the true levels, where the inflow is as in training, and where it is larger
 The black box is given the true levels of the first 20 seconds, which count for no model.
 
 Reference: Ljung, System Identification: Theory for the User (1999).
-Cost: about 40 CPU-seconds.
 """
 
 from collections.abc import Callable

@@ -5,8 +5,6 @@ coefficients: a column that does not matter should get p < 0.05 in 5 of 100 fits
 calibration error is that of probabilities, which support vector machines do not give.
 
     linear: log-odds 1.5 x_1 - x_2 + 0.7 x_3;      bent: log-odds 4 x_1 x_2;      5 columns N(0, 1)
-
-Cost: about 40 CPU-seconds.
 """
 
 from typing import Any

@@ -5,8 +5,6 @@ about a mean; the distance of that mean from the truth is the bias. Trees of one
 share their rows, the less the fewer columns each split may look at.
 
     y = sin(2π x_1) + x_2 + 0.3 ε,  100 rows;      Var f_B = ρ s² + (1 - ρ) s² / B,  s² the variance of one tree
-
-Cost: about 60 CPU-seconds.
 """
 
 from typing import Any
