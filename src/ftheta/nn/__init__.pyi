@@ -14,7 +14,7 @@ from .dense import MLP as MLP
 from .dense import Dropout as Dropout
 from .activations import SCHEMES as SCHEMES
 from .activations import initialize as initialize
-from .highway import Highway as Highway
+from .dense import Highway as Highway
 from .memory import HopfieldLayer as HopfieldLayer
 from .memory import HopfieldMemory as HopfieldMemory
 from .memory import HopfieldPooling as HopfieldPooling

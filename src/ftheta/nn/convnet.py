@@ -90,8 +90,7 @@ class ConvNet(Chain):
         if dropout:
             layers["drop"] = Dropout(dropout)
         for k, wide in enumerate(hidden, start=1):
-            layers[f"dense{k}"] = nn.Linear(width, wide)
-            layers[f"dense_act{k}"] = make_activation(activation)
+            layers |= {f"dense{k}": nn.Linear(width, wide), f"dense_act{k}": make_activation(activation)}
             if dropout:
                 layers[f"dense_drop{k}"] = Dropout(dropout)
             width = wide
@@ -121,13 +120,13 @@ class _Plan:
         self.stages += 1
         for k in range(convs):
             self._convolve(width)
-            acts = {f"act{self.convs}": make_activation(self.act)}
-            if k < convs - 1 or self.pool == "none":
-                self.layers |= acts
-                continue
-            pools = self._pooled()
-            commute = ACTIVATIONS[self.act].monotone and _COMMUTE[self.pool]
-            self.layers |= {**pools, **acts} if commute else {**acts, **pools}
+            made = {f"act{self.convs}": make_activation(self.act)}
+            if k == convs - 1 and self.pool != "none":
+                name = f"pool{self.stages}"
+                self.size, pools = self._after(name, 2, 2, 0), {name: pooling(self.pool, 2)}
+                commute = ACTIVATIONS[self.act].monotone and _COMMUTE[self.pool]
+                made = pools | made if commute else made | pools
+            self.layers |= made
 
     def reach(self, convs: Sequence[int]) -> tuple[int, ...]:
         """Rows and columns of an image that reach an output: all of them where a border or a norm sees all."""
@@ -146,11 +145,6 @@ class _Plan:
         self.channels, self.layers[name] = width, layer
         if self.norm != "none":
             self.layers[f"norm{self.convs}"] = make_norm(self.norm, width)
-
-    def _pooled(self) -> Layers:
-        name = f"pool{self.stages}"
-        self.size = self._after(name, 2, 2, 0)
-        return OrderedDict({name: pooling(self.pool, 2)})
 
     def _after(self, name: str, kernel: int, stride: int, padding: int) -> tuple[int, ...]:
         if min(self.size) + 2 * padding < kernel:

@@ -1,12 +1,14 @@
-"""Multi-layer perceptron: dense layers with an activation between them.
+"""Multi-layer perceptron: dense layers with an activation between them; and a dense layer with a gate.
 
-    h₀ = x,    h_k = σ_k(W_k h_{k-1} + b_k),  k = 1 ... K,      f(x) = W_{K+1} h_K + b_{K+1}
+    perceptron   h₀ = x,    h_k = σ_k(W_k h_{k-1} + b_k),  k = 1 ... K,      f(x) = W_{K+1} h_K + b_{K+1}
+    highway      y = T(x) H(x) + (1 - T(x)) x,      H(x) = φ(W x + b),   T(x) = σ(W_T x + b_T)
 
 W_k is D_k × D_{k-1} and b_k has D_k entries: Σ D_k (D_{k-1} + 1) parameters. The batch is the leading axis, so that b
 is added to every row: H = σ(X Wᵀ + b). (With samples as columns b must be a D × 1 matrix; a vector of D entries would
-be added along the rows.)
+be added along the rows.) With b_T far below 0 a highway layer starts as the identity, and so does a stack of fifty.
 
-Shapes: B rows, X (B, D₀), f (B, D_{K+1}).
+Shapes: B rows, X (B, D₀), f (B, D_{K+1}); of a highway layer x and y (..., D).
+Reference: Srivastava, Greff and Schmidhuber, Highway Networks, arXiv:1505.00387 (2015).
 """
 
 from collections import OrderedDict
@@ -18,7 +20,8 @@ from torch import Tensor, nn
 
 from .. import check
 from ..errors import InputError
-from .activations import ACTIVATIONS, activation, initialize
+from .activations import ACTIVATIONS, initialize
+from .activations import activation as make_activation
 from .conv import check_share
 
 _STEPS = 1 << 15  # of p, on a CPU
@@ -92,23 +95,17 @@ class MLP(Chain):
         widths = _widths(n_in, hidden, n_out)
         given = {"activation": activation, "dropout": dropout}
         names, shares = (_each(name, value, len(widths) - 2) for name, value in given.items())
-        for share in shares:
+        layers: OrderedDict[str, nn.Module] = OrderedDict()
+        for k, (name, share) in enumerate(zip(names, shares, strict=True), start=1):
             check_share("dropout of MLP", share)
-        super().__init__(_layers(widths, names, shares, init))
-
-
-def _layers(widths: list[int], names: list[str], shares: list[float], init: str) -> OrderedDict[str, nn.Module]:
-    layers: OrderedDict[str, nn.Module] = OrderedDict()
-    for k, name in enumerate(names, start=1):
-        layers[f"hidden{k}"] = nn.Linear(widths[k - 1], widths[k])
-        layers[f"act{k}"] = activation(name)
-        if shares[k - 1]:
-            layers[f"drop{k}"] = Dropout(float(shares[k - 1]))
-    layers["output"] = nn.Linear(widths[-2], widths[-1])
-    dense = [layer for layer in layers.values() if isinstance(layer, nn.Linear)]
-    for layer, name in zip(dense, [*names, "identity"], strict=True):
-        initialize(layer, ACTIVATIONS[name].init if init == "auto" else init)
-    return layers
+            layers |= {f"hidden{k}": nn.Linear(widths[k - 1], widths[k]), f"act{k}": make_activation(name)}
+            if share:
+                layers[f"drop{k}"] = Dropout(float(share))
+        layers["output"] = nn.Linear(widths[-2], widths[-1])
+        dense = [layer for layer in layers.values() if isinstance(layer, nn.Linear)]
+        for layer, name in zip(dense, [*names, "identity"], strict=True):
+            initialize(layer, ACTIVATIONS[name].init if init == "auto" else init)
+        super().__init__(layers)
 
 
 def _widths(n_in: int, hidden: Sequence[int], n_out: int) -> list[int]:
@@ -125,3 +122,33 @@ def _each(name: str, given: Any, n: int) -> list[Any]:
     if len(values) != n:
         raise InputError(f"{name} has {len(values)} values for {n} hidden layers; give one for all or one for each.")
     return values
+
+
+class Highway(nn.Module):
+    """A dense layer of D units with a gate that lets x pass.
+
+    Args:
+        n_units: Width D of what comes in and goes out.
+        activation: φ, a key of `ACTIVATIONS`.
+        transform_bias: What b_T starts with; the gate is then σ(b_T) on average.
+
+    Example:
+        >>> Highway(3, transform_bias=-100.0)(torch.tensor([1.0, -2.0, 0.5]))
+        tensor([ 1.0000, -2.0000,  0.5000], grad_fn=<LerpBackward1>)
+    """
+
+    def __init__(self, n_units: int, activation: str = "relu", transform_bias: float = -2.0) -> None:
+        super().__init__()
+        self.candidate, self.transform = nn.Linear(n_units, n_units), nn.Linear(n_units, n_units)
+        self.activation = make_activation(activation)
+        initialize(self.candidate, ACTIVATIONS[activation].init)
+        initialize(self.transform, "lecun")
+        nn.init.constant_(self.transform.bias, transform_bias)
+
+    def gates(self, x: Tensor) -> dict[str, Tensor]:
+        """`candidate` H(x) and `transform` T(x)."""
+        return {"candidate": self.activation(self.candidate(x)), "transform": self.transform(x).sigmoid()}
+
+    def forward(self, x: Tensor) -> Tensor:
+        now = self.gates(x)
+        return torch.lerp(x, now["candidate"], now["transform"])

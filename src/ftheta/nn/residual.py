@@ -30,16 +30,14 @@ from ..errors import InputError
 from ..formulas.residual import survival_probabilities
 from .activations import ACTIVATIONS, initialize
 from .activations import activation as make_activation
-from .conv import check_net, check_sizes, convolution
+from .conv import check_net, check_share, check_sizes, convolution
 from .dense import Chain, Dropout
 from .norm import norm as make_norm
 from .pooling import pooling
 
 BLOCKS: dict[str, Callable[[int, int, int], list[tuple[int, int, int, int]]]] = {
     "basic": lambda c, d, stride: [(c, d, 3, stride), (d, d, 3, 1)],
-    "bottleneck": lambda c, d, stride: [
-        *((c, max(1, d // 4), 1, 1), (max(1, d // 4), max(1, d // 4), 3, stride), (max(1, d // 4), d, 1, 1))
-    ],
+    "bottleneck": lambda c, d, stride: [(c, h := max(1, d // 4), 1, 1), (h, h, 3, stride), (h, d, 1, 1)],
 }
 """Convolutions of a branch by kind: (n_in, n_out, stride) gives (channels in, out, kernel, stride) of each."""
 
@@ -56,8 +54,7 @@ class StochasticDepth(nn.Module):
 
     def __init__(self, p: float) -> None:
         super().__init__()
-        if not isinstance(p, Real) or not 0 <= p < 1:
-            raise InputError(f"p of StochasticDepth={p!r}; it must be a float in the range [0, 1).")
+        check_share("p of StochasticDepth", p)
         self.p = float(p)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -236,7 +233,8 @@ def residual_block(
             raise InputError(nearest(what, name, known))
     branch = _branch(BLOCKS[kind](n_in, n_out, stride), order, norm, activation, dims)
     if zero_last:
-        _zero_last(branch)
+        for p in [layer for layer in branch if getattr(layer, "weight", None) is not None][-1].parameters():
+            nn.init.zeros_(p)
     if squeeze:
         branch.add_module("squeeze", SqueezeExcitation(n_out, squeeze))
     shortcut = project(n_in, n_out, stride, dims)
@@ -260,12 +258,6 @@ def _branch(convs: list[tuple[int, int, int, int]], order: str, norm: str, activ
     branch = nn.Sequential(layers)
     initialize(branch, ACTIVATIONS[activation].init)
     return branch
-
-
-def _zero_last(branch: nn.Sequential) -> None:
-    last = [layer for layer in branch if getattr(layer, "weight", None) is not None][-1]
-    for p in last.parameters():
-        nn.init.zeros_(p)
 
 
 class ResNet(Chain):
@@ -311,14 +303,12 @@ class ResNet(Chain):
         stem = [convolution(shape[0], width, bias=norm == "none"), make_norm(norm, width), make_activation(activation)]
         layers: OrderedDict[str, nn.Module] = OrderedDict(stem=nn.Sequential(*stem))
         options: dict[str, Any] = {"kind": kind, "order": order, "norm": norm, "activation": activation}
-        options["squeeze"] = squeeze
         for stage, wide in enumerate(filters, start=1):
-            made = []
+            made = layers[f"stage{stage}"] = nn.Sequential()
             for block in range(blocks):
-                stride = 2 if stage > 1 and block == 0 else 1
-                made.append(residual_block(width, wide, stride=stride, survival=next(survivals), **options))
+                options |= {"stride": 2 if stage > 1 and not block else 1, "survival": next(survivals)}
+                made.append(residual_block(width, wide, squeeze=squeeze, **options))
                 width = wide
-            layers[f"stage{stage}"] = nn.Sequential(*made)
         if order == "pre":
             layers["last"] = nn.Sequential(make_norm(norm, width), make_activation(activation))
         layers["mean"] = pooling("global_mean")

@@ -51,9 +51,8 @@ class Shift:
         moved = x.roll(self.places, axes)
         if self.fill == "zeros":
             for axis, n in zip(axes, self.places, strict=True):
-                size = x.shape[axis]
-                came = slice(0, n) if n >= 0 else slice(max(size + n, 0), size)
-                moved[(..., came, *(slice(None) for _ in range(-axis - 1)))] = 0
+                came = min(abs(n), x.shape[axis])
+                moved.narrow(axis, 0 if n > 0 else x.shape[axis] - came, came).zero_()
         return moved
 
     def on(self, steps: Sequence[float]) -> Self | None:

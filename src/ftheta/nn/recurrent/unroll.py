@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad_and_value, jacrev, vjp, vmap
+from torch.func import functional_call, grad_and_value, jacrev, vmap
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from ... import check
@@ -58,25 +58,17 @@ def through_time(
     """
     if truncate is not None:
         check.at_least("truncate of through_time", truncate, 1, integer=True)
-    weights = {name: p.detach() for name, p in cell.named_parameters()}
-
-    def step(t: int, state: State, weights: dict[str, Tensor]) -> tuple[State, Tensor]:
-        after, output = functional_call(cell, weights, (state, x[:, t]))
-        return after, loss(t, output)
-
-    states, total = [_start(cell, x, state)], x.new_zeros(())
-    for t in range(x.shape[1]):
-        after, value = step(t, states[-1], weights)
-        states.append(after)
-        total = total + value
-    delta, gradients = tree_map(torch.zeros_like, states[-1]), tree_map(torch.zeros_like, weights)
-    for t in reversed(range(x.shape[1])):
-        (_, value), pull, *_ = vjp(partial(step, t), states[t], weights)
-        delta, now = pull((delta, torch.ones_like(value)))
-        gradients = tree_map(torch.add, gradients, now)
-        if truncate and t % truncate == 0:
-            delta = tree_map(torch.zeros_like, delta)
-    return Gradient(total, gradients, states[-1])
+    weights = {name: p.detach().requires_grad_() for name, p in cell.named_parameters()}
+    state, total = _start(cell, x, state), x.new_zeros(())
+    with torch.enable_grad():
+        for t in range(x.shape[1]):
+            if truncate and t % truncate == 0:
+                state = tree_map(Tensor.detach, state)
+            state, output = functional_call(cell, weights, (state, x[:, t]))
+            total = total + loss(t, output)
+        slopes = torch.autograd.grad(total, [*weights.values()], materialize_grads=True)
+    gradients = dict(zip(weights, slopes, strict=True))
+    return Gradient(total.detach(), gradients, tree_map(Tensor.detach, state))
 
 
 def sensitivities(
