@@ -20,7 +20,14 @@ from ftheta import explain
 from ftheta.data import Rows, Stream
 from ftheta.draw import Draw
 from ftheta.likelihoods import Gaussian
-from ftheta.models import ConvNetClassifier, LinearRegression, MLPClassifier, MLPRegressor, ModuleClassifier
+from ftheta.models import (
+    BoostingRegressor,
+    ConvNetClassifier,
+    LinearRegression,
+    MLPClassifier,
+    MLPRegressor,
+    ModuleClassifier,
+)
 from ftheta.nn import Dropout, StochasticDepth
 from ftheta.train import Callback, Supervised, Trainer, Training, iterate
 from tests.contract.enrolled import CLASSES, NEURAL, data, generators, name_of, small
@@ -241,6 +248,13 @@ def blas():
     return {pool["filepath"]: pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
+def openmp():
+    """Threads of OpenMP in this thread of Python, but for those of torch."""
+    return {
+        p["num_threads"] for p in threadpool_info() if p["user_api"] == "openmp" and "torch/lib" not in p["filepath"]
+    }
+
+
 def in_a_new_thread(function):
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function).result(60)
@@ -250,13 +264,13 @@ def in_a_new_thread(function):
 def two():
     """A process that uses two threads, and that is checked to do so afterwards, in old and new threads."""
     old = torch.get_num_threads()
-    torch.set_num_threads(2)
-    with threadpool_limits(2, user_api="blas"):
+    with threadpool_limits({"blas": 2, "openmp": 2}):
+        torch.set_num_threads(2)
         OpenBLASController.clear_controlling_thread()  # as if the process had begun with two
         yield
-        found = torch.get_num_threads(), in_a_new_thread(torch.get_num_threads), set(blas().values())
+        found = torch.get_num_threads(), in_a_new_thread(torch.get_num_threads), set(blas().values()), openmp()
     torch.set_num_threads(old)
-    assert found == (2, 2, {2})
+    assert found == (2, 2, {2}, {2})
 
 
 def test_fits_that_overlap_leave_the_thread_counts_as_they_were(two):
@@ -294,7 +308,7 @@ def test_a_fit_uses_the_same_threads_beside_another_as_alone(two):
 
 
 class Watched:
-    """Rows that note the threads of BLAS when they are read."""
+    """Rows that note the threads of BLAS and OpenMP when they are read."""
 
     def __init__(self, rows):
         self.rows, self.shape, self.seen = rows, rows.shape, set()
@@ -303,7 +317,7 @@ class Watched:
         return len(self.rows)
 
     def __array__(self, dtype=None, copy=None):
-        self.seen |= set(blas().values())
+        self.seen |= {*blas().values(), *openmp()}
         return np.array(self.rows, dtype=dtype)
 
 
@@ -324,6 +338,16 @@ def test_a_large_closed_form_uses_as_many_threads_as_torch(two):
     rows.shape = (10**6, 100)
     LinearRegression().fit(rows, np.zeros(10))
     assert rows.seen == {2}
+
+
+def test_boosted_trees_predict_in_one_thread_unless_there_is_much_to_do(two, monkeypatch):
+    """Their loops are short: a second thread waits for the first, beside other work 30 times as long as it works."""
+    model, seen = BoostingRegressor(n_estimators=2).fit(*data(BoostingRegressor)), []
+    monkeypatch.setattr(model.model_, "predict", lambda x: seen.append(openmp()) or x[:, 0])
+    monkeypatch.setattr(model, "_table", lambda X: X)
+    for n in (10, 10**6):
+        model.predict(np.zeros((n, 11), np.float16))
+    assert seen == [{1}, {2}]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")

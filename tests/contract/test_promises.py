@@ -78,7 +78,7 @@ DRAWN = {  # methods with a random_state, and what they are called with
     "sample": lambda m, X, seed: m.sample(5, random_state=seed),
     "gibbs": lambda m, X, seed: m.gibbs(X, 2, random_state=seed),
     "fill_in": lambda m, X, seed: m.fill_in(X, np.arange(X.shape[1]) < 2, 3, random_state=seed),
-    "partition": lambda m, X, seed: vars(m.partition("ais", chains=10, temperatures=100, random_state=seed)),
+    "partition": lambda m, X, seed: m.partition("ais", chains=10, temperatures=100, random_state=seed)._asdict(),
     "pseudo_likelihood": lambda m, X, seed: m.pseudo_likelihood(X, random_state=seed),
     "recall": lambda m, X, seed: m.recall(X, noise=0.3, steps=1, random_state=seed),
 }

@@ -16,6 +16,7 @@ from .placing import WORK_FOR_DEVICE as WORK_FOR_DEVICE
 from .placing import WORK_FOR_THREADS as WORK_FOR_THREADS
 from .placing import blas_threads as blas_threads
 from .placing import device_for as device_for
+from .placing import openmp_threads as openmp_threads
 from .placing import threads as threads
 from .placing import threads_for as threads_for
 from .problem import Problem as Problem

@@ -3,12 +3,13 @@
     work = rows x weights;   below `WORK_FOR_THREADS` one thread
 
 For small nets a second thread costs more than it brings, and on a busy machine it can cost twenty times as much.
-torch counts threads for each thread of Python, the BLAS of NumPy and SciPy for the process.
+torch and OpenMP count threads for each thread of Python, the BLAS of NumPy and SciPy for the process.
 """
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 from threadpoolctl import LibController, OpenBLASController, get_cached_controller
@@ -82,6 +83,21 @@ def blas_threads(count: int) -> Iterator[None]:
         with _COUNTS:
             _bounds.remove(count)
             _apply_bounds()
+
+
+@contextmanager
+def openmp_threads(count: int) -> Iterator[None]:
+    """At most this many threads of OpenMP, which scikit-learn uses, in this thread of Python; torch has its own."""
+    found = get_cached_controller().select(user_api="openmp").lib_controllers
+    libraries = [library for library in found if "torch" not in Path(library.filepath).parts]
+    before = [library.get_num_threads() or 1 for library in libraries]
+    for library, old in zip(libraries, before, strict=True):
+        library.set_num_threads(min(old, count))
+    try:
+        yield
+    finally:
+        for library, old in zip(libraries, before, strict=True):
+            library.set_num_threads(old)
 
 
 def _apply_bounds() -> None:

@@ -181,7 +181,7 @@ class BoostedClassifier(Boosted, GrownClassifier):
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """The sums of the trees: log-odds of the second of two classes (n,), or logits (n, K)."""
-        return self.model_.decision_function(self._table(X))
+        return self._ask("decision_function", X)
 
     def staged(self, X: ArrayLike) -> Iterator[np.ndarray]:
         """Probabilities after 1, 2, ... steps: (n, K)."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...check import RandomState
 from ...draw import seed_of
 from ...errors import InputError
+from ...train import openmp_threads, threads_for
 from .._base.plain import Plain, PlainClassifier, PlainRegressor, Rows
 from .nodes import Trees
 
@@ -95,6 +96,12 @@ class Grown(Plain):
         check_is_fitted(self)
         return self._model
 
+    def _ask(self, method: str, X: Any) -> np.ndarray:
+        """What scikit-learn's estimator answers, in one thread unless there is much to do."""
+        x = self._table(X)
+        with openmp_threads(threads_for(x.size)):
+            return getattr(self.model_, method)(x)
+
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Restore what `get_state` returned; trees that cannot be followed safely are refused."""
         super().set_state(state)
@@ -115,7 +122,7 @@ class GrownClassifier(Grown, PlainClassifier):
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K)."""
-        return self.model_.predict_proba(self._table(X))
+        return self._ask("predict_proba", X)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Probabilities (n, K); of two classes that of the second without that of the first (n,)."""
@@ -128,4 +135,4 @@ class GrownRegressor(Grown, PlainRegressor):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The mean of the rows of the leaf, or of those of all trees: (n,) or (n, T)."""
-        return self.model_.predict(self._table(X))
+        return self._ask("predict", X)

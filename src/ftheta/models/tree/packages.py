@@ -50,7 +50,7 @@ class _Package(Boosted):
         classes = len(getattr(self, "classes_", ()))
         loss = getattr(self, "loss", "binary" if classes == 2 else "multiclass")
         settings = {"objective": self.objectives[loss], **({"num_class": classes} if classes > 2 else {})}
-        settings["nthread"] = threads_for(rows.x.size * self.n_estimators)
+        settings["nthread"] = threads_for(rows.x.size)
         grown, outputs = self._grow(_imported(self.package), rows, settings)
         each = classes if classes > 2 else 1
         self.n_iter_, self.baseline_ = len(grown) // each, np.zeros((1, each))
