@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from ftheta.autodiff import PRIMITIVES, grad, hvp, jvp, layers, vjp
+from ftheta.autodiff import PRIMITIVES, grad, hvp, jvp, vjp
+from tests.autodiff import _layers as layers
 from tests.autodiff._samples import SAMPLES
 from tests.autodiff._torch import TORCH
 

@@ -7,6 +7,6 @@ graph(f, x)  cost(f, x)  checkpoint(f)  vmap(f)                         what hap
 """
 
 from ..catalog import lazy
-from . import layers, primitives  # noqa: F401 - they fill the table of primitives
+from . import primitives  # noqa: F401 - it fills the table of primitives
 
 lazy(__name__)
