@@ -494,7 +494,7 @@ FAULTS = [
     Fault("oob share counts rows, not weights", "models/tree/forest.py", ("tests/models/tree/test_trees.py",),
           "weight[known].sum() / weight.sum()))",
           "known.mean()))"),
-    Fault("standard error with n rows instead of weights", "models/tree/pruning.py", ("tests/models/tree/test_trees.py",),
+    Fault("standard error with n rows instead of weights", "models/tree/tree.py", ("tests/models/tree/test_trees.py",),
           "((loss - error[:, None]) ** 2 @ share**2)",
           "((loss - error[:, None]) ** 2 @ share / len(share))"),
     Fault("sets of categories of later trees point at the first tree", "models/tree/nodes.py", ("tests/models/tree/test_trees.py",),

@@ -27,7 +27,7 @@ VIEWS = [  # name, function, needs, question; summary, place in reports
          "Mean prediction, and that of single rows, when one column is set to each of its values.", 4),
     View("attribution", f"{_ROWS}.attribution:attribution", _TABLE, "Why this prediction?",
          "The columns that moved the prediction of one row away from the mean: Shapley values.", 6),
-    View("committee", f"{_TREE}.gain:committee", "members_ weights_ predictions", "What does averaging gain?",
+    View("committee", f"{_TREE}.ensembles:committee", "members_ weights_ predictions", "What does averaging gain?",
          "Errors of the members of a committee, how they are correlated, and the error of their mean.", 24),
     View("margins", f"{_MARGIN}.margins:margins", "optimality_ classes_ decision_function",
          "Which rows hold the boundary?", "Rows on the margins, within and beyond, and which may be removed.", 12),

@@ -43,7 +43,7 @@ def gain(errors, weights=None):
     return committee(Fixed(errors, weights), np.zeros((len(errors), 1)), np.zeros(len(errors)))
 
 
-@pytest.mark.ledger("B245", "C152", covers="ftheta.models.tree.gain")
+@pytest.mark.ledger("B245", "C152", covers="ftheta.models.tree.ensembles")
 def test_errors_that_are_not_correlated_are_divided_by_the_number_of_members():
     independent = hadamard(8)[:, 1:6].astype(float)  # mean 0, variance 1, no correlation
     found = gain(independent)
@@ -55,7 +55,7 @@ def test_errors_that_are_not_correlated_are_divided_by_the_number_of_members():
         np.testing.assert_allclose(made.correlation[0, 1:], rho)
 
 
-@pytest.mark.ledger("B246", covers="ftheta.models.tree.gain", printed=5.0, right=1.0)
+@pytest.mark.ledger("B246", covers="ftheta.models.tree.ensembles", printed=5.0, right=1.0)
 def test_the_committee_is_never_worse_than_the_mean_of_its_members(ledger):
     rng = np.random.default_rng(0)
     for _ in range(20):

@@ -327,7 +327,7 @@ def test_the_way_of_a_row_goes_through_sets_of_categories():
         x = model._table(FRAME)[i]
         ends = [tree.values[tree.descend(x)[-1]] for tree in model.trees.each()]
         assert np.sum(ends) + model.baseline_[0, 0] == pytest.approx(model.predict(FRAME[i : i + 1])[0])
-    words = ftheta.models.tree.rules.Words.of(model, None, None, None)
+    words = ftheta.models.tree.pictures.Words.of(model, None, None, None)
     node = int(np.flatnonzero(model.trees.one(0).subset >= 0)[0])
     assert words.condition(model.trees.one(0), node).startswith("color in {")
 

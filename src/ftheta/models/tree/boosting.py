@@ -53,8 +53,7 @@ class Boosted(Grown):
         return tags
 
     def _parameters(self) -> dict[str, Any]:
-        """Of scikit-learn's boosting."""
-        return {}
+        return {name: getattr(self, name) for name in ("loss",) if hasattr(self, name)}  # of numbers
 
     # ---- rows
 
@@ -117,13 +116,11 @@ class _Boosting(Boosted):
 
     def _parameters(self) -> dict[str, Any]:
         known = ("max_leaf_nodes", "max_depth", "min_samples_leaf", "max_features", "early_stopping")
-        return {name: getattr(self, name) for name in known} | {
-            "max_iter": self.n_estimators,
-            "learning_rate": self.lr,
-            "l2_regularization": self.l2,
+        renamed = {"lr": "learning_rate", "l2": "l2_regularization", "patience": "n_iter_no_change"}
+        renamed |= {"n_estimators": "max_iter", "seed_": "random_state", **{name: name for name in known}}
+        return super()._parameters() | {
+            **{theirs: getattr(self, name) for name, theirs in renamed.items()},
             "validation_fraction": self.validation or None,
-            "n_iter_no_change": self.patience,
-            "random_state": self.seed_,
             "categorical_features": list(range(len(self.categories_))) or None,  # they come first
         }
 
@@ -175,9 +172,7 @@ def _is_known(j: Any, categories: Any, d: int) -> bool:
 class BoostedClassifier(Boosted, GrownClassifier):
     """Boosted trees for classes."""
 
-    def solver(self) -> HistGradientBoostingClassifier:
-        """scikit-learn's boosting, not fitted."""
-        return HistGradientBoostingClassifier(**self._parameters())
+    grows: ClassVar[Any] = HistGradientBoostingClassifier
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """The sums of the trees: log-odds of the second of two classes (n,), or logits (n, K)."""
@@ -197,6 +192,8 @@ class BoostedRegressor(Boosted, GrownRegressor):
 
     loss: Literal["squared_error", "absolute_error", "poisson"] = "squared_error"
 
+    grows: ClassVar[Any] = HistGradientBoostingRegressor
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
@@ -204,10 +201,6 @@ class BoostedRegressor(Boosted, GrownRegressor):
 
     def _learned(self, X: Any, y: Any, sample_weight: Any, *, columns: bool = False, zeros: bool = False) -> Rows:
         return super()._learned(X, y, sample_weight, columns=columns, zeros=zeros)
-
-    def solver(self) -> HistGradientBoostingRegressor:
-        """scikit-learn's boosting, not fitted."""
-        return HistGradientBoostingRegressor(loss=self.loss, **self._parameters())
 
     def staged(self, X: ArrayLike) -> Iterator[np.ndarray]:
         """Predictions after 1, 2, ... steps: (n,)."""

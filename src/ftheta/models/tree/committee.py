@@ -21,18 +21,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import has_fit_parameter
 
 from ... import catalog
-from ...base import Estimator
 from ...check import RandomState
 from ...draw import Draw, seed_of
 from ...errors import InputError
 from ...selection import Space
 from ...tasks import TASKS
 from .._base.files import revived
-from .._base.plain import Plain, PlainClassifier, PlainRegressor, Rows
-from .grown import keys
+from .._base.plain import Plain, PlainRegressor, Rows
+from .grown import Probable, keys
 
 FOLDS, FEWEST, SWEEPS = 5, 20, 200  # FEWEST: different rows from which weights are learned
 NAME = "committee"
@@ -62,9 +61,8 @@ def committee_weights(
         w = np.linalg.solve(c, np.ones(len(c)))
         return w / w.sum()
     scale = np.sqrt(np.trace(c))
-    w, _ = nnls(
-        np.vstack([np.linalg.cholesky(c).T, np.full(len(c), 1e4 * scale)]), np.append(np.zeros(len(c)), 1e4 * scale)
-    )
+    rows = np.vstack([np.linalg.cholesky(c).T, np.full(len(c), 1e4 * scale)])
+    w, _ = nnls(rows, np.append(np.zeros(len(c)), 1e4 * scale))
     return w / w.sum()
 
 
@@ -160,13 +158,11 @@ class _Committee(Plain):
 
     def predictions(self, X: ArrayLike) -> np.ndarray:
         """What each member says: probabilities (L, n, K), or numbers (L, n) or (L, n, T)."""
-        check_is_fitted(self)
         x = self._table(X)
         return np.stack([self._answer(member, x) for member in self.members_])
 
     def _mean(self, X: ArrayLike) -> np.ndarray:
-        each = self.predictions(X)
-        return np.tensordot(self.weights_, each, 1)
+        return np.tensordot(self.weights_, self.predictions(X), 1)
 
     def get_state(self) -> dict[str, Any]:
         """What was learned, with the files of each member inside."""
@@ -176,23 +172,17 @@ class _Committee(Plain):
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Restore what `get_state` returned."""
-        made = [_revived(one, k) for k, one in enumerate(state["members_"])]
-        super().set_state({**state, "members_": made})
-        weights = np.asarray(self.weights_)
-        if len(made) != len(self.members) or weights.shape != (len(made),) or abs(weights.sum() - 1) > 1e-6:
-            raise ValueError(f"{len(made)} members and weights {weights!r:.40} for {len(self.members)} names")
-        if [str(json.loads(one["config"])["model"]) for one in state["members_"]] != list(self.members):
+        made, weights = state["members_"], np.asarray(state["weights_"])
+        found = [json.loads(one["config"]) for one in made]
+        if [str(config["model"]) for config in found] != list(self.members) or NAME in self.members:
             raise ValueError(f"members are not {', '.join(self.members)}")
+        if weights.shape != (len(made),) or abs(weights.sum() - 1) > 1e-6:
+            raise ValueError(f"{len(made)} members and weights {weights!r:.40} for {len(self.members)} names")
+        members = [revived(c, one, f"member {k}") for k, (c, one) in enumerate(zip(found, made, strict=True))]
+        super().set_state({**state, "members_": members})
 
 
-def _revived(one: Any, k: int) -> Estimator:
-    config = json.loads(one["config"])
-    if config["model"] == NAME:
-        raise ValueError("a committee inside a committee")
-    return revived(config, one, f"member {k}")
-
-
-class CommitteeClassifier(_Committee, PlainClassifier):
+class CommitteeClassifier(_Committee, Probable):
     """Classify with the mean probability of several models.
 
     Example:
@@ -204,11 +194,6 @@ class CommitteeClassifier(_Committee, PlainClassifier):
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The mean probability of each class: (n, K)."""
         return self._mean(X)
-
-    def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Probabilities (n, K); of two classes that of the second without that of the first (n,)."""
-        p = self._mean(X)
-        return p[:, 1] - p[:, 0] if p.shape[1] == 2 else p
 
     def _answer(self, member: Any, x: np.ndarray) -> np.ndarray:
         if not hasattr(member, "predict_proba"):

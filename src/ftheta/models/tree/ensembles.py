@@ -1,6 +1,11 @@
-"""How many trees, and how small: the error against the number of trees, and against the leaves of one tree.
+"""What size and averaging gain: the error against the leaves of one tree, against the number of trees, of a committee.
 
-Shapes: A prices of a leaf, M numbers of trees, n rows, K classes.
+    committee   E_AVG = Σ_l w_l mean e_l²,   E_COM = mean (Σ_l w_l e_l)²,   E_AVG - E_COM = mean Σ_l w_l (f_l - f)² >= 0
+                equal weights, errors of mean 0, variance σ² and correlation ρ:      E_COM = σ² (ρ + (1 - ρ) / L)
+
+For classes e is the difference of the probabilities and the truth, summed over the classes (the Brier score).
+Shapes: A prices of a leaf, M numbers of trees, n rows, L members, K classes, T targets.
+Reference: Krogh and Vedelsby, Neural network ensembles, cross validation, and active learning, NIPS (1994).
 """
 
 from typing import Any
@@ -8,9 +13,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ...check import plain
+from ... import check
 from ...errors import InputError
-from ...explain import explanation
+from ...explain import codes, explanation
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, wide_range
 from ...results import Result
 from .forest import counts_of
@@ -48,19 +53,17 @@ class Pruning(Result):
     def figure(self) -> Figure:
         """Error against leaves, with one standard error to each side."""
         figure, axes = canvas()
-        axes.fill_between(
-            self.leaves, self.error - self.deviation, self.error + self.deviation, color=PALETTE[0], alpha=0.15, lw=0
-        )
+        low, high = self.error - self.deviation, self.error + self.deviation
+        axes.fill_between(self.leaves, low, high, color=PALETTE[0], alpha=0.15, lw=0)
         axes.plot(self.leaves, self.error, "-o", ms=4, color=PALETTE[0], label="in 5 folds, ± 1 standard error")
-        best = int(self.error.argmin())
-        limit = self.error[best] + self.deviation[best]
+        limit = high[self.error.argmin()]
         axes.axhline(limit, color=GREY, lw=1, ls="--", label="least error + 1 standard error")
         at = self.leaves[self.chosen], self.error[self.chosen]
         axes.plot(*at, "*", ms=14, color=PALETTE[1], mec="white", zorder=5, label=f"chosen: {at[0]} leaves")
         log = wide_range(self.leaves, 20)
         axes.set(xlabel=f"leaves{' (log scale)' * log}", ylabel=self.label, xscale="log" if log else "linear")
+        axes.set(title="How small may the tree be?")
         axes.xaxis.set_major_formatter("{x:,.0f}")
-        axes.set_title("How small may the tree be?")
         legend(figure)
         return figure
 
@@ -88,8 +91,8 @@ class MoreTrees(Result):
 
     def columns(self) -> dict[str, Any]:
         """One row per number of trees."""
-        known = {self.unit: self.trees, self.label: self.error, "out of bag": self.out_of_bag}
-        return {**known, "Brier score": self.brier}
+        more = {"out of bag": self.out_of_bag, "Brier score": self.brier}
+        return {self.unit: self.trees, self.label: self.error, **more}
 
     @property
     def caption(self) -> str:
@@ -129,11 +132,11 @@ def more_trees(obj: Any, X: Any, y: Any) -> MoreTrees:
     Args:
         obj: A fitted forest, AdaBoost or boosting.
     """
-    y, classes, bag = np.asarray(plain(y)), is_classifier(obj), getattr(obj, "oob_", None)
+    y, classes, bag = np.asarray(check.plain(y)), is_classifier(obj), getattr(obj, "oob_", None)
     truth = (y[:, None] == obj.classes_).astype(float) if classes else y.astype(float)
     if len(y) != len(X):
         raise InputError(f"X has {len(X)} rows but y has {len(y)}. They must match.")
-    steps = len(obj.trees.sizes) if not hasattr(obj, "n_iter_") else obj.n_iter_
+    steps, unit = (obj.n_iter_, "steps") if hasattr(obj, "n_iter_") else (len(obj.trees.sizes), "trees")
     marks, error, brier = counts_of(steps), [], []
     for b, found in enumerate(obj.staged(X), start=1):
         if b in marks:
@@ -144,5 +147,87 @@ def more_trees(obj: Any, X: Any, y: Any) -> MoreTrees:
     if bag is not None:
         bag = bag["error"] if classes else np.sqrt(bag["error"])
     label = "share of wrong rows" if classes else "root mean squared error"
-    unit = "steps" if hasattr(obj, "n_iter_") else "trees"
     return MoreTrees(marks, np.array(error), np.array(brier) if classes else None, bag, label, unit)
+
+
+class CommitteeGain(Result):
+    """Errors of the members and of their weighted mean, on the same rows."""
+
+    members: tuple[str, ...]
+    weights: np.ndarray  # (L,)
+    errors: np.ndarray  # mean squared error of each (L,)
+    correlation: np.ndarray  # of their errors (L, L)
+    committee: float  # mean squared error of the weighted mean
+    measure: str
+
+    @property
+    def average(self) -> float:
+        """E_AVG, what a member chosen by its weight has."""
+        return float(self.weights @ self.errors)
+
+    def columns(self) -> dict[str, Any]:
+        """One row per member, then their weighted mean of errors, and the committee."""
+        others = np.where(np.eye(len(self.members)), np.nan, self.correlation)
+        each = [None if np.isnan(row).all() else float(np.nanmean(row)) for row in others]
+        return {
+            "member": [*self.members, "mean of the members", "committee"],
+            "weight": [*np.round(self.weights, 4), None, None],
+            self.measure: [*self.errors, self.average, self.committee],
+            "correlation with others": [*each, None, None],
+        }
+
+    @property
+    def caption(self) -> str:
+        best = int(self.errors.argmin())
+        gain = 1 - self.committee / self.average if self.average else 0.0
+        beaten = "below" if self.committee < self.errors[best] else "not below"
+        return (
+            f"The committee's {self.measure} is {self.committee:.4g}, {100 * gain:.0f} % less than the mean of its "
+            f"members ({self.average:.4g}) and {beaten} that of the best one ({self.members[best]}, "
+            f"{self.errors[best]:.4g})."
+        )
+
+    @drawn
+    def figure(self) -> Figure:
+        figure, (left, right) = canvas(2, width=4.2, height=3.4)
+        place = np.arange(len(self.members))
+        left.barh(place, self.errors, color=PALETTE[5])
+        left.axvline(self.average, color=GREY, ls="--", lw=1.2, label="mean of the members")
+        left.axvline(self.committee, color=PALETTE[1], label="committee")
+        left.set_yticks(place, [f"{m} ({w:.2f})" for m, w in zip(self.members, self.weights, strict=True)])
+        left.set(xlabel=self.measure, title="Members (weight)", ylim=(len(place) - 0.5, -0.5))
+        legend(figure, axes=[left])
+        image = right.imshow(self.correlation, vmin=-1, vmax=1, cmap="RdBu_r")
+        right.set_xticks(place, self.members, rotation=30, ha="right")
+        right.set_yticks(place, self.members)
+        right.grid(False)
+        right.set_title("Correlation of errors")
+        figure.colorbar(image, ax=right, shrink=0.8)
+        return figure
+
+
+@explanation("committee", fresh=True)
+def committee(obj: Any, X: Any, y: Any) -> CommitteeGain:
+    """Errors of the members of a committee and what their average gains.
+
+    Args:
+        obj: A fitted committee.
+
+    Example:
+        >>> from ftheta import CommitteeRegressor
+        >>> X = [[0.0], [1], [2], [3]]
+        >>> found = committee(CommitteeRegressor(members=("linear", "ridge")).fit(X, [0.0, 1, 2, 3]), X, [0.0, 1, 2, 3])
+        >>> found.committee <= found.average
+        True
+    """
+    made, truth = obj.predictions(X), check.plain(y)  # (L, n, ...)
+    truth = np.eye(made.shape[2])[codes(truth, made.shape[1], obj.classes_)] if is_classifier(obj) else truth
+    if np.shape(truth) != made.shape[1:]:
+        raise InputError(f"y has shape {np.shape(truth)}, and predictions {made.shape[1:]}; pass the targets of X.")
+    errors = (made - np.asarray(truth, dtype=float)).reshape(len(made), made.shape[1], -1)
+    each, together = ((e**2).sum(-1).mean(-1) for e in (errors, np.tensordot(obj.weights_, errors, 1)))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation = np.atleast_2d(np.corrcoef(errors.reshape(len(made), -1)))
+    names = tuple(f"{name} {k + 1}" if obj.members.count(name) > 1 else name for k, name in enumerate(obj.members))
+    measure = "Brier score" if is_classifier(obj) else "mean squared error"
+    return CommitteeGain(names, np.asarray(obj.weights_), each, correlation, float(together), measure)

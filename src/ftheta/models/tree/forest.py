@@ -70,11 +70,8 @@ class _Forest(Limits, _Ensemble):
 
     space: ClassVar[Space] = {"max_features": Range(0.1, 1.0), "min_samples_leaf": Range(1, 20, log=True)}
 
-    def _prepared(self, rows: Rows) -> Rows:
-        order = np.lexsort((rows.y.reshape(len(rows.y), -1)[:, 0], keys(rows.x, 0)))
-        return rows.take(order)
-
     def _fitted(self, rows: Rows) -> Any:
+        rows = rows.take(np.lexsort((rows.y.reshape(len(rows.y), -1)[:, 0], keys(rows.x, 0))))
         model = super()._fitted(rows)
         vars(self).pop("oob_", None)
         if self.bootstrap:
@@ -96,8 +93,7 @@ class _Forest(Limits, _Ensemble):
             yield total / (b + 1)
 
     def _parameters(self) -> dict[str, Any]:
-        known = ("n_estimators", "bootstrap", "n_jobs")
-        return self._limits() | {name: getattr(self, name) for name in known} | {"random_state": self.seed_}
+        return self._limits() | {name: getattr(self, name) for name in ("n_estimators", "bootstrap", "n_jobs")}
 
 
 def _out_of_bag(model: Any, rows: Rows) -> dict[str, np.ndarray]:
@@ -137,9 +133,7 @@ class ForestClassifier(_Forest, GrownClassifier):
     criterion: Literal["gini", "entropy"] = "gini"
     max_features: Columns = "sqrt"
 
-    def solver(self) -> RandomForestClassifier:
-        """scikit-learn's forest, not fitted."""
-        return RandomForestClassifier(criterion=self.criterion, **self._parameters())
+    grows: ClassVar[Any] = RandomForestClassifier
 
 
 class ForestRegressor(_Forest, GrownRegressor):
@@ -157,9 +151,7 @@ class ForestRegressor(_Forest, GrownRegressor):
     criterion: Literal["squared_error", "absolute_error"] = "squared_error"
     max_features: Columns = 1.0
 
-    def solver(self) -> RandomForestRegressor:
-        """scikit-learn's forest, not fitted."""
-        return RandomForestRegressor(criterion=self.criterion, **self._parameters())
+    grows: ClassVar[Any] = RandomForestRegressor
 
 
 class AdaBoostClassifier(_Ensemble, GrownClassifier):
@@ -186,13 +178,14 @@ class AdaBoostClassifier(_Ensemble, GrownClassifier):
         "max_depth": Range(1, 6),
         "n_estimators": Range(20, 300, log=True),
     }
+    grows: ClassVar[Any] = _AdaBoost
     takes_missing = False
     class_weight: ClassVar[None] = None  # pyright: ignore[reportIncompatibleVariableOverride]  # rows are weighed anew
 
-    def solver(self) -> _AdaBoost:
-        """scikit-learn's ensemble, not fitted."""
+    def _parameters(self) -> dict[str, Any]:
         tree = DecisionTreeClassifier(criterion=self.criterion, max_depth=self.max_depth)
-        return _AdaBoost(tree, n_estimators=self.n_estimators, learning_rate=self.lr, random_state=self.seed_)
+        known = {"n_estimators": self.n_estimators, "learning_rate": self.lr, "random_state": self.seed_}
+        return {"estimator": tree, **known}
 
     def _fitted(self, rows: Rows) -> Any:
         try:

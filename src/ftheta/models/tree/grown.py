@@ -52,12 +52,17 @@ class Grown(Plain):
 
     random_state: RandomState = None
 
+    grows: ClassVar[Any]  # class of scikit-learn
     takes_missing: ClassVar[bool] = True
     how_fitted: ClassVar[str] = "Trees were grown from the root down: each split is the best one of its node."
 
     @abstractmethod
+    def _parameters(self) -> dict[str, Any]:
+        """Parameters of scikit-learn's estimator."""
+
     def solver(self) -> Any:
         """scikit-learn's estimator with these parameters, not fitted."""
+        return self.grows(**self._parameters())
 
     @abstractmethod
     def _take_over(self, model: Any) -> Trees:
@@ -67,17 +72,13 @@ class Grown(Plain):
     def _rebuild(self, trees: Trees) -> Any:
         """scikit-learn's estimator, fitted, of arrays that may be damaged."""
 
-    def _prepared(self, rows: Rows) -> Rows:
-        return rows
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Grow trees; whole weights are so many copies of a row."""
         learned: Rows = self._learned(X, y, sample_weight)  # type: ignore[attr-defined]
         if np.isnan(learned.x).all():
             raise InputError("X holds NaN only: there is no value to learn from. Check the file that produced it.")
         self.seed_ = seed_of(self.random_state)
-        rows = self._prepared(copies(learned))
-        self._model = self._fitted(rows)
+        self._model = self._fitted(copies(learned))
         self.trees_ = self._take_over(self._model)._asdict()
         return self
 
@@ -117,17 +118,21 @@ class Grown(Plain):
         return np.clip(x, -LARGEST, LARGEST, out=x)
 
 
-class GrownClassifier(Grown, PlainClassifier):
+class Probable(PlainClassifier):
+    """A classifier by the largest probability."""
+
+    def decision_function(self: Any, X: ArrayLike) -> np.ndarray:
+        """Probabilities (n, K); of two classes that of the second without that of the first (n,)."""
+        p = self.predict_proba(X)
+        return p[:, 1] - p[:, 0] if p.shape[1] == 2 else p
+
+
+class GrownClassifier(Grown, Probable):
     """Trees that classify."""
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class: (n, K)."""
         return self._ask("predict_proba", X)
-
-    def decision_function(self, X: ArrayLike) -> np.ndarray:
-        """Probabilities (n, K); of two classes that of the second without that of the first (n,)."""
-        p = self.predict_proba(X)
-        return p[:, 1] - p[:, 0] if p.shape[1] == 2 else p
 
 
 class GrownRegressor(Grown, PlainRegressor):

@@ -90,11 +90,7 @@ class Trees(NamedTuple):
         dtypes = {**_DTYPES, "values": "f8", "sets": "u4", "sizes": "i8"}
         for name, dtype in dtypes.items():
             array = getattr(self, name)
-            if (
-                not isinstance(array, np.ndarray)
-                or array.dtype != dtype
-                or array.shape != shapes.get(name, array.shape)
-            ):
+            if getattr(array, "dtype", None) != dtype or array.shape != shapes.get(name, array.shape):
                 raise ValueError(f"trees_.{name} is not an array of {np.dtype(dtype)} of one entry per node")
         if self.sizes.ndim != 1 or not len(self.sizes) or (self.sizes < 1).any() or (self.sizes > n).any():
             raise ValueError("a tree without nodes")
@@ -171,10 +167,8 @@ def to_tree(tree: Trees, n_features: int) -> Tree:
     nodes["weighted_n_node_samples"] = tree.share * tree.rows[0]
     _, targets, classes = tree.values.shape
     made = Tree(n_features, np.full(targets, classes, np.intp), targets)
-    values = np.ascontiguousarray(tree.values)
-    made.__setstate__(
-        {"max_depth": int(tree.depth().max()), "node_count": len(nodes), "nodes": nodes, "values": values}
-    )
+    state = {"max_depth": int(tree.depth().max()), "node_count": len(nodes), "nodes": nodes}
+    made.__setstate__(state | {"values": np.ascontiguousarray(tree.values)})
     return made
 
 

@@ -1,23 +1,75 @@
-"""Trees as pictures: a tree with its questions and the path of one row; the trees of a forest and their votes.
+"""Trees in words and pictures: a tree with its questions, rules and the path of one row; the votes of a forest.
 
-Shapes: N nodes, D features, B trees, K classes, L nodes of a path.
+Shapes: N nodes, D features, B trees, K classes, L nodes of a path, T targets, C classes or 1.
 """
 
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from ...check import Count
-from ...explain import Names, explanation, row_number
+from ...explain import Names, classes_of, explanation, names_of, row_number
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, short
 from ...results import Result, counted
 from .nodes import Trees
-from .rules import Words, rules
 
 LEAVES = 8  # drawn of a tree; what is below them is counted
 SMALL, LEVELS = 4, 5  # trees of a forest that are drawn, and levels of each
 LIT = PALETTE[1]
+
+
+class Words(NamedTuple):
+    """Names and units of the user."""
+
+    names: list[str]  # of the features (D,)
+    units: np.ndarray  # shift and scale of each (D, 2)
+    classes: tuple[str, ...] = ()  # none: numbers are predicted
+
+    @classmethod
+    def of(cls, model: Any, names: Any, scales: Any, classes: Any) -> Self:
+        """Those given, or what the model knows itself."""
+        d, known = model.n_features_in_, names_of(model, names)
+        units = np.broadcast_to((0.0, 1.0), (d, 2)) if scales is None else np.asarray(scales, dtype=float)
+        first = list(getattr(model, "categories_", {}))  # boosting puts categories first
+        order = [*first, *(j for j in range(d) if j not in first)]
+        return cls([known[j] for j in order], units[order], classes_of(model, classes))
+
+    def condition(self, tree: Trees, node: int, *, left: bool = True) -> str:
+        """What holds of the rows that go left, or right."""
+        j, t = tree.feature[node], float(tree.threshold[node])
+        name, (shift, scale) = self.names[j], self.units[j]
+        if tree.subset[node] >= 0:
+            return f"{name} {'in' if left else 'not in'} {{{', '.join(map(str, tree.members(node)))}}}"
+        if np.isinf(t):
+            return f"{name} {'known' if left else 'missing'}"
+        column, equals, category = name.partition("=")
+        if equals and 0 < t < 1 and (shift, scale) == (0.0, 1.0):  # a column of 0 and 1 for a category
+            return f"{column} {'≠' if left else '='} {category}"
+        return f"{name} {'≤' if left else '>'} {shift + scale * t:.4g}"
+
+    def answer(self, values: np.ndarray) -> str:
+        """What a leaf predicts, of its values (T, C)."""
+        if not self.classes:
+            return ", ".join(f"{v:.4g}" for v in values[:, 0])
+        best = int(values[0].argmax())
+        return f"{self.classes[best]} {100 * values[0, best]:.0f} %"
+
+
+def rules(tree: Trees, words: Words) -> list[tuple[int, str]]:
+    """Each leaf of a single tree and what leads to it, from left to right."""
+    found: list[tuple[int, str]] = []
+    todo: list[tuple[int, tuple[Any, ...]]] = [(0, ())]
+    while todo:
+        node, so_far = todo.pop()
+        if tree.left[node] < 0:
+            last = {(j, left, "" if bound else text): text for j, left, bound, text in so_far}  # the narrowest bounds
+            found.append((node, " and ".join(last.values()) or "every row"))
+            continue
+        for child, left in ((tree.right[node], False), (tree.left[node], True)):
+            step = (int(tree.feature[node]), left, tree.subset[node] < 0, words.condition(tree, node, left=left))
+            todo.append((int(child), (*so_far, step)))
+    return found
 
 
 def row_of(model: Any, X: Any, row: int) -> np.ndarray:
@@ -68,12 +120,18 @@ def colors_of(tree: Trees, words: Words) -> list[Any]:
 
 def leaves_below(tree: Trees, node: int) -> int:
     """Leaves of the branch of a node."""
-    todo, n = [node], 0
-    while todo:
-        i = todo.pop()
-        n += tree.left[i] < 0
-        todo += [] if tree.left[i] < 0 else [int(tree.left[i]), int(tree.right[i])]
-    return int(n)
+    branch = [node]
+    for i in branch:  # which grows on the way
+        branch += [] if tree.left[i] < 0 else [int(tree.left[i]), int(tree.right[i])]
+    return int((tree.left[branch] < 0).sum())
+
+
+def draw_edges(axes: Any, tree: Trees, at: dict[int, Any], lit: set[int], gap: float, **look: Any) -> None:
+    """Lines from nodes to children, with a gap at either end; the path is broad and orange."""
+    for node, (x, level) in at.items():
+        for child in at.keys() & {int(tree.left[node]), int(tree.right[node])}:
+            on = {"color": LIT, "lw": 2.8, "zorder": 2} if {node, child} <= lit else {"zorder": 1}
+            axes.plot((x, at[child][0]), (-level - gap, -at[child][1] + gap), ls="-", **(look | on))
 
 
 class TreePicture(Result):
@@ -121,12 +179,8 @@ class TreePicture(Result):
         axes.set_axis_off()
         axes.set_title(f"How {short(self.target, 30)} is decided: left where the answer is yes")
         tint, lit = colors_of(tree, self.words), set(self.way.tolist())
+        draw_edges(axes, tree, at, lit, 0.22, color=GREY, lw=1)
         for node, (x, level) in at.items():
-            for child in (int(tree.left[node]), int(tree.right[node])):
-                if child in at:
-                    on = node in lit and child in lit
-                    ends = (x, at[child][0]), (-level - 0.22, -at[child][1] + 0.22)
-                    axes.plot(*ends, ls="-", color=LIT if on else GREY, lw=3 if on else 1, zorder=1 + on)
             edge = {"edgecolor": LIT if node in lit else GREY, "lw": 2.2 if node in lit else 0.8}
             box = {"boxstyle": "round,pad=0.35", "facecolor": tint[node], **edge}
             text = self._text(node, opened=tree.left[node] >= 0 and int(tree.left[node]) in at)
@@ -228,21 +282,13 @@ class Votes(Result):
 
 def _draw_small(axes: Any, tree: Trees, way: np.ndarray, words: Words) -> None:
     """Dots and lines, a few levels deep."""
-    at, lit, tint = layout(tree, 2**LEVELS, LEVELS), way.tolist(), colors_of(tree, words)
+    at, lit, tint = layout(tree, 2**LEVELS, LEVELS), set(way.tolist()), colors_of(tree, words)
+    draw_edges(axes, tree, at, lit, 0.0, color="0.75", lw=0.8)
     for node, (x, level) in at.items():
-        for child in (int(tree.left[node]), int(tree.right[node])):
-            if child in at:
-                on = node in lit and child in lit
-                ends = (x, at[child][0]), (-level, -at[child][1])
-                axes.plot(*ends, ls="-", color=LIT if on else "0.75", lw=2.6 if on else 0.8, zorder=1 + on)
+        on = node in lit
         if tree.left[node] >= 0 and int(tree.left[node]) not in at:  # more is below
-            on = node in lit
-            axes.plot((x, x), (-level, -level - 0.45), ls=":", color=LIT if on else "0.75", lw=2.6 if on else 0.8)
-        look = {
-            "ms": 7 if node in lit else 4.5,
-            "mec": LIT if node in lit else GREY,
-            "mew": 1.8 if node in lit else 0.6,
-        }
+            axes.plot((x, x), (-level, -level - 0.45), ls=":", color=LIT if on else "0.75", lw=2.8 if on else 0.8)
+        look = {"ms": 7, "mec": LIT, "mew": 1.8} if on else {"ms": 4.5, "mec": GREY, "mew": 0.6}
         axes.plot(x, -level, "o", color=tint[node], zorder=4, **look)
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)

@@ -18,7 +18,7 @@ from ...errors import InputError
 from ...explain import Names, explanation, targets
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, short
 from ...results import Result
-from .rules import Words
+from .pictures import Words
 
 Criterion = Literal["entropy", "gini", "variance"]
 UNITS = {"entropy": "bits", "gini": "Gini", "variance": "variance"}
@@ -113,8 +113,7 @@ class Splits(Result):
 
     def columns(self) -> dict[str, Any]:
         """One row per column."""
-        order = self.order
-        gain = self.gain[order]
+        order, gain = self.order, self.gain[self.order]
         named = {"column": [self.names[j] for j in order], "split at": self.thresholds[order]}
         return {**named, "before": np.full(len(gain), self.parent), "after": self.parent - gain, "gain": gain}
 
@@ -122,10 +121,9 @@ class Splits(Result):
     def caption(self) -> str:
         """Which question is best."""
         j = int(self.order[0])
-        what = (
-            f"{self.criterion} of {self.rows:,} rows falls from {self.parent:.4g} to {self.parent - self.gain[j]:.4g}"
-        )
-        return f"The best first question is {self.names[j]} ≤ {self.thresholds[j]:.4g}: the {what}."
+        fall = f"falls from {self.parent:.4g} to {self.parent - self.gain[j]:.4g}"
+        question = f"{self.names[j]} ≤ {self.thresholds[j]:.4g}"
+        return f"The best first question is {question}: the {self.criterion} of {self.rows:,} rows {fall}."
 
     @drawn
     def figure(self) -> Figure:
@@ -139,8 +137,8 @@ class Splits(Result):
         at, gain = self.curves[j]
         right.plot(at, gain, color=PALETTE[0], ls="-", marker="o" if len(at) < 60 else "", ms=3)
         right.axvline(self.thresholds[j], color=GREY, lw=1, ls="--")
-        right.set(xlabel=f"split of {short(self.names[j], 24)} at", ylabel=f"gain ({unit})", ylim=(0, None))
-        right.set_title(f"of {short(self.names[j], 24)}")
+        name = short(self.names[j], 24)
+        right.set(xlabel=f"split of {name} at", ylabel=f"gain ({unit})", ylim=(0, None), title=f"of {name}")
         return figure
 
 
@@ -154,10 +152,8 @@ def splits(
         obj: A fitted tree.
         criterion: Entropy, Gini's impurity or the variance; None: that of the tree.
     """
-    x, words = obj._table(X), Words.of(obj, names, scales, None)
-    own = "variance" if not is_classifier(obj) else obj.criterion
-    kind: Criterion = criterion or own
-    y = targets(y, len(x))
+    x, words, y = obj._table(X), Words.of(obj, names, scales, None), targets(y, len(X))
+    kind: Criterion = criterion or (obj.criterion if is_classifier(obj) else "variance")
     y = y if is_classifier(obj) else y.astype(float) - y.mean()
     sums = sums_of(y, np.ones(len(y)), kind)
     found = {j: gains(shift + scale * x[:, j], sums, kind) for j, (shift, scale) in enumerate(words.units)}
