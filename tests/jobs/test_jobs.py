@@ -1,9 +1,11 @@
 """Complete pieces of work in Python: train, open, evaluate, cancel and resume, and a child process with events."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
@@ -154,6 +156,33 @@ def test_a_net_stops_early_by_60_rows_or_not_at_all_and_its_penalty_follows_thei
     assert len(job.fitted) == n - len(job.split.test) - watched and held == round(0.1 * (n - len(job.split.test)))
     assert net.training.l2 == pytest.approx(3 / len(job.fitted)) and job.validates == bool(watched)
     assert ("X_val" in job.fit_arguments) == bool(watched) and job.encoder.clip
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"model": "linear", "target": "größe"},
+        {"model": "ar", "target": "größe", "time_column": "day"},
+        {"model": "lstm", "target": "größe", "group": "who"},
+    ],
+    ids=["table", "series", "sequences"],
+)
+def test_how_a_file_is_read_is_heeded_for_every_kind_of_data(asked):
+    frame = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=60).astype(str), "who": np.arange(60) // 6})
+    frame["größe"], frame["a"] = np.arange(60) // 6 % 2, np.sin(np.arange(60))
+    text = frame.to_csv(index=False)
+    Path("plain.csv").write_text(text, encoding="utf-8")
+    Path("other.csv").write_text("A title\nof two lines\n" + text, encoding="utf-16-be")
+    with zipfile.ZipFile("both.zip", "w") as archive:
+        archive.writestr("first.csv", "a,b\n1,2\n")
+        archive.writestr("second.csv", text)
+    wanted = prepare(merge(asked | {"data": "plain.csv"}, {}))
+    for more in (
+        {"data": "other.csv", "encoding": "utf-16-be", "skip_rows": 2},
+        {"data": "both.zip", "sheet": "second.csv"},
+    ):
+        found = prepare(merge(asked | more, {}))
+        assert found.digest == wanted.digest
 
 
 def test_intervals_of_a_net_that_learned_from_all_rows_are_of_rows_it_had_not_seen():

@@ -107,13 +107,25 @@ def test_the_same_cells_give_the_same_data_set(content, tmp_path):
         b"[]",
         b'{"a": [1], "b": [1, 2]}',
         b'[{"a": [1]}]',
+        b'[{"a": 1}, {"a": null}, {"a": {"b": 2}}]',
         b'[{"a": 1}',
         b"[" * 100_000,
         b'{"a": 1}\n{"b"',
         b"[{}]",
         b'{"columns": ["a"], "data": [[1], 2]}',
     ],
-    ids=["numbers", "empty", "uneven", "nested", "cut off", "deep", "half a line", "no columns", "not rows"],
+    ids=[
+        "numbers",
+        "empty",
+        "uneven",
+        "nested",
+        "one nested cell",
+        "cut off",
+        "deep",
+        "half a line",
+        "no columns",
+        "not rows",
+    ],
 )
 def test_json_that_is_not_a_table_is_one_sentence(content, tmp_path):
     (tmp_path / "t.json").write_bytes(content)
