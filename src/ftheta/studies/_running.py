@@ -25,7 +25,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import __version__
 from ..catalog import nearest
 from ..errors import InputError, RunError
 from ..plots import Figure
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 ROOT = Path("runs/study")
 RECORDS = Path(__file__).parents[3] / "results" / "studies"  # of a checkout; an installed package has none
-PACKAGES = ("numpy", "scikit-learn", "scipy", "torch")
 
 
 class StudyInfo(NamedTuple):
@@ -209,6 +207,7 @@ def _refuse_other(run: Run, key: str) -> None:
 
 
 def _measure(name: str, studies: dict[str, Study], settings: dict[str, Any], key: str, run: Run) -> None:
+    from ..jobs.runs import versions
     from ..store import to_toml
     from ..train import iterate
     from ._cells import CellProgress, Cells
@@ -231,7 +230,7 @@ def _measure(name: str, studies: dict[str, Study], settings: dict[str, Any], key
         "study": name,
         "digest": key,
         "date": datetime.now(UTC).date().isoformat(),
-        "versions": _versions(),
+        "versions": versions(),
         "seconds": round(sum(row["seconds"] for row in run.rows()), 1),
     }
     run.write("facts.json", json.dumps(facts, indent=1) + "\n")
@@ -247,13 +246,6 @@ def _json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(k): _json(v) for k, v in value.items() if v is not None}
     return [_json(v) for v in value] if isinstance(value, list | tuple) else value
-
-
-def _versions() -> dict[str, str]:
-    import platform
-    from importlib.metadata import version
-
-    return {"ftheta": __version__, "python": platform.python_version()} | {p: version(p) for p in PACKAGES}
 
 
 def _digest(studies: Mapping[str, Study], settings: Mapping[str, Any]) -> str:

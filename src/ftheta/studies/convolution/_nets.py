@@ -34,14 +34,7 @@ def _all(name: str) -> Part:
 
 
 def shuffled(name: str, seed: int, *, border: int = 0, shifted: bool = False) -> Part:
-    """All images of a data set in [0, 1], in an order of their own for each seed.
-
-    Args:
-        name: A data set of gray images.
-        seed: Decides the order, and where images are shifted.
-        border: Dark pixels that are added around an image on each side.
-        shifted: Put each image at a random position within its border, not in the middle.
-    """
+    """All gray images in [0, 1], in a random order, in the middle of a dark border or at random positions within it."""
     x, y = _all(name)
     x = F.pad(x, [border] * 4)
     draw = Draw(seed).at("images")
@@ -118,8 +111,7 @@ def fit(
 ) -> np.ndarray:
     """Train for so many steps with a rate that falls to zero, or for epochs with a constant one.
 
-    Returns:
-        The loss of each epoch as its batches saw it, up to where it stopped being finite: (<= E,).
+    What it gives is the loss of each epoch as its batches saw it, up to where it stopped being finite: (<= E,).
     """
     source = Rows(*rows, batch_size=min(batch, len(rows[1])))
     trainer = Trainer(

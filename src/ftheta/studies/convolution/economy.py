@@ -45,10 +45,8 @@ study = Study(measure, {"position": POSITIONS, "net": NETS, "n_images": (50, 200
 
 @study.claim("A209", says="a convolutional network needs fewer parameters")
 def fewer(m: Measured) -> Checks:
-    value, size = (
-        m["test accuracy (%)"][:, :, -1],
-        m["parameters"][:, :, -1, 0],
-    )  # (position, net, seed), (position, net)
+    value = m["test accuracy (%)"][:, :, -1]  # (position, net, seed)
+    size = m["parameters"][:, :, -1, 0]  # (position, net)
     for p, position in enumerate(m.axes["position"]):
         for k in range(2):
             equal = value[p, 2:] >= value[p, k]  # dense networks that are as accurate: (dense, seed)

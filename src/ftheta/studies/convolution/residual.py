@@ -1,6 +1,6 @@
 """Do shortcuts let deeper networks train, keep the input, and smooth the loss?
 
-Plain and residual networks of equal depth and width learn two spirals, with ReLU and with tanh (networks: see `_deep`;
+Plain and residual networks of equal depth and width learn two spirals, with ReLU and with tanh (networks: see `_nets`;
 residual blocks are the identity at the start). An epoch is one update from all rows, by Adam.
 
     epochs      until the training loss is at most 0.1
@@ -75,9 +75,8 @@ def measure(
 
 
 TINY = {"seeds": 2, "depth": (2, 4), "rows": 40, "width": 8, "epochs": 4, "points": 5}
-study = Study(
-    measure, {"sigma": ("relu", "tanh"), "depth": (4, 20, 50), "kind": ("plain", "residual")}, seeds=5, tiny=TINY
-)
+GRID = {"sigma": ("relu", "tanh"), "depth": (4, 20, 50), "kind": ("plain", "residual")}
+study = Study(measure, GRID, seeds=5, tiny=TINY)
 
 
 @study.claim("C202", says="performance worsens with more layers, on test and training sets")

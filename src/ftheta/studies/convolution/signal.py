@@ -37,13 +37,8 @@ def measure(
     return {**ranges, "activations (decades)": activation, "gradients (decades)": gradient}
 
 
-TINY = {"seeds": 2, "depth": 6, "width": 16, "rows": 16}
-study = Study(
-    measure,
-    {"sigma": ("relu", "tanh"), "scale": (0.5, 1.0, 2.0), "norm": ("none", "batch", "layer", "rms")},
-    seeds=5,
-    tiny=TINY,
-)
+GRID = {"sigma": ("relu", "tanh"), "scale": (0.5, 1.0, 2.0), "norm": ("none", "batch", "layer", "rms")}
+study = Study(measure, GRID, seeds=5, tiny={"seeds": 2, "depth": 6, "width": 16, "rows": 16})
 
 
 @study.claim("A149", says="perhaps batch norm helps to avoid exploding or vanishing gradients")

@@ -92,8 +92,7 @@ def tracks(m: Measured) -> Checks:
     sd = m["sd"][2][:, PLACES].T  # (place, seed)
     yield more("the learned sd grows from x = 0.1 to 0.5 and to 0.9, as the true one does", sd[1:], sd[:-1])
     yield less("new rows are likelier than with one variance (nats)", m["test loss"][2], m["test loss"][1])
-    f2 = np.array([-1, -1e-3, 1e-3, 1])
-    yield holds("the square is positive unless f₂ is exactly 0", (f2**2 > 0).all())
+    yield holds("the square is positive unless f₂ is exactly 0", (np.array([-1, -1e-3, 1e-3, 1]) ** 2 > 0).all())
 
 
 @study.claim("C039", says="univariate (homoscedastic) vs multivariate (heteroscedastic)", right="independent notions")

@@ -35,10 +35,8 @@ def measure(seed: int, shape: str, centers: str, *, functions: int = 8, noise: f
     return {"loss": np.mean((model.predict(x) - y) ** 2), "centers at the peaks": near, "center": at}
 
 
-TINY = {"seeds": 2, "functions": 3}
-study = Study(
-    measure, {"shape": ("gaussian", "sigmoid", "tanh", "relu"), "centers": ("fixed", "moved")}, seeds=5, tiny=TINY
-)
+GRID = {"shape": ("gaussian", "sigmoid", "tanh", "relu"), "centers": ("fixed", "moved")}
+study = Study(measure, GRID, seeds=5, tiny={"seeds": 2, "functions": 3})
 
 
 @study.claim("C051", says="learnable centers let basis functions position themselves optimally for local features")

@@ -65,7 +65,6 @@ class _Path(Callback):
         return torch.cat([net.weight.detach().ravel(), net.bias.detach()])
 
     def on_step(self, ctx: Context) -> None:
-        """One more."""
         self.kept.append(self._now(self.net))
 
 

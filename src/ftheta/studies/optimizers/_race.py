@@ -38,23 +38,14 @@ VARIANCE = 0.3703  # of sin x² over [0, 3]
 
 
 class Task(NamedTuple):
-    """What is learned, by which network and for how long.
+    """What is learned, by which network and for how long."""
 
-    Args:
-        level: Standard deviation of the noise, in those of the curve.
-        hidden: Units.
-        rows: Training rows.
-        epochs: Passes over them.
-        batch: Rows a batch; 0: all, and `BATCH` for `sgd`.
-        goal: Training error at which a race ends.
-    """
-
-    level: float = 0.0
-    hidden: int = 50
-    rows: int = 200
+    level: float = 0.0  # standard deviation of the noise, in those of the curve
+    hidden: int = 50  # units
+    rows: int = 200  # of training
     epochs: int = 200
-    batch: int = 0
-    goal: float = 0.0
+    batch: int = 0  # its rows; 0: all, and `BATCH` for `sgd`
+    goal: float = 0.0  # training error at which a race ends
 
 
 class Track(NamedTuple):
@@ -86,13 +77,11 @@ class _Watch(Callback):
         self.spent = 0.0
 
     def on_start(self, ctx: Context) -> None:
-        """Where training starts."""
         self.clock = time.process_time()
         self.on_row(ctx, {})
         self.found[0][-1] = self.spent = 0.0
 
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
-        """One more epoch."""
         self.spent += time.process_time() - self.clock
         with torch.no_grad():
             errors = [float((self.net(z)[:, 0] - y).square().mean()) for z, y in self.parts]

@@ -71,9 +71,8 @@ TINY = {"seeds": 2, "rows": 40, "epochs": 6, "hidden": 10}
 growing = Study(grow, {"method": tuple(METHODS)}, seeds=5, tiny=TINY)
 scaling = Study(scale, {"k": (2, 4, 8)}, seeds=5, tiny=TINY)
 variance = Study(vary, {"batch": (1, 10, 50)}, seeds=5, tiny=TINY)
-jitter = Study(
-    fluctuate, {"lr": (0.01, 0.03, 0.1), "batch": (1, 10, 50)}, seeds=5, tiny={"seeds": 2, "rows": 100, "updates": 100}
-)
+SHORT = {"seeds": 2, "rows": 100, "updates": 100}
+jitter = Study(fluctuate, {"lr": (0.01, 0.03, 0.1), "batch": (1, 10, 50)}, seeds=5, tiny=SHORT)
 
 
 @growing.claim("B010", says="increasing the batch size does what a decaying rate does")

@@ -75,9 +75,7 @@ memories = Study(hold, {"dims": (2, 3), "memory": tuple(MEMORIES)}, seeds=2, tin
 
 
 @iterations.claim(
-    "B055",
-    says="it may take up to about 20 iterations (2.1.1), in most cases (2.1.2)",
-    reference=[9, 20, 24, 33, 57],
+    "B055", says="it may take up to about 20 iterations (2.1.1), in most cases (2.1.2)", reference=[9, 20, 24, 33, 57]
 )
 def in_the_plane(m: Measured) -> Checks:
     yield more("20 iterations are enough for most starts", m.at("at most 20", dims=2), 0.5)

@@ -109,8 +109,7 @@ def grows(m: Measured) -> Checks:
 @recalls.claim("B067", says="at 50 %: 3, 5 and 9 for one another, 8 for 1")
 def confused(m: Measured) -> Checks:
     share = (m["errors to close digits"] / np.maximum(m["errors"], 1))[-1]  # the smaller size makes more errors
-    yield more(
-        "with 40 % flipped errors go to the three most similar digits more often than by chance", share[4], 1 / 3
-    )
+    text = "with 40 % flipped errors go to the three most similar digits more often than by chance"
+    yield more(text, share[4], 1 / 3)
     yield more("with 50 % too", share[5], 1 / 3)
     yield missing(UNDEFINED)

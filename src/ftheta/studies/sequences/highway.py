@@ -41,9 +41,8 @@ def measure(
 
 
 TINY = {"seeds": 2, "depth": (2, 3), "rate": (0.01,), "rows": 20, "width": 4, "steps": 3}
-study = Study(
-    measure, {"depth": (4, 50), "kind": ("plain", "highway"), "rate": (0.001, 0.003, 0.01)}, seeds=5, tiny=TINY
-)
+GRID = {"depth": (4, 50), "kind": ("plain", "highway"), "rate": (0.001, 0.003, 0.01)}
+study = Study(measure, GRID, seeds=5, tiny=TINY)
 
 
 @study.claim("C241", says="useful for very deep networks")

@@ -29,16 +29,8 @@ EULER = 10  # steps of the simulation in a second
 FIRST = 20  # seconds that do not count
 INFLOW = {"as in training": (0.5, 2.0), "larger": (2.0, 3.0)}
 NET: dict[str, Any] = {
-    "order": 2,
-    "input_order": 2,
-    "hidden": (16,),
-    "parallel": True,
-    "horizon": FIRST,
-    "lags": FIRST,
-    "calibration": 0.0,
-    "log": False,
-    "difference": 0,
-    "noise": 0.0,
+    **{"order": 2, "input_order": 2, "hidden": (16,), "parallel": True, "horizon": FIRST, "lags": FIRST},
+    **{"calibration": 0.0, "log": False, "difference": 0, "noise": 0.0},
 }
 
 Law = Callable[[float], float]  # level -> outflow
@@ -110,6 +102,5 @@ def boxes(m: Measured) -> Checks:
     yield less("and c within 1 %", abs(m["c"][0] / HOLE - 1), 0.01)
     for k in (1, 2):
         yield more(f"inflow as in training: {names[k]} behind {names[k - 1]}", usual[k], usual[k - 1])
-    yield more(
-        "larger inflow: the others are at least 10 times as far away as the white box", larger[1:], 10 * larger[0]
-    )
+    far = 10 * larger[0]
+    yield more("larger inflow: the others are at least 10 times as far away as the white box", larger[1:], far)

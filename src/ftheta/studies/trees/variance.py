@@ -60,15 +60,10 @@ study = Study(measure, {"columns": (1.0, 0.4)}, seeds=8, tiny=TINY)
 def lower(m: Measured) -> Checks:
     tree, forest = m["variance of a tree"], m["variance of a forest"]
     yield more("a tree varies at least twice as much as a forest", tree, 2 * forest)
-    yield less(
-        "the error of a forest is below that of a tree", m["squared error of a forest"], m["squared error of a tree"]
-    )
+    one, many = m["squared error of a tree"], m["squared error of a forest"]
+    yield less("the error of a forest is below that of a tree", many, one)
     difference = (m["squared bias of a forest"] - m["squared bias of a tree"]) / tree
     yield same("the bias is the same (difference, in variances of a tree)", difference, within=0.1)
-    yield same(
-        "half as many trees: ρ s² + (1 - ρ) s² / B (ratio)",
-        m["variance of half a forest"] / m["by the formula"],
-        1,
-        within=0.05,
-    )
+    ratio = m["variance of half a forest"] / m["by the formula"]
+    yield same("half as many trees: ρ s² + (1 - ρ) s² / B (ratio)", ratio, 1, within=0.05)
     yield less("fewer columns at each split: less correlated trees", m["correlation"][1], m["correlation"][0])
