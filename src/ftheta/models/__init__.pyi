@@ -19,7 +19,6 @@ from .energy.boltzmann import BoltzmannMachine as BoltzmannMachine
 from .energy.boltzmann import PairwiseMachine as PairwiseMachine
 from .energy.dbm import DeepBoltzmannMachine as DeepBoltzmannMachine
 from .energy.hopfield import HopfieldNetwork as HopfieldNetwork
-from .energy.hopfield import Perturbed as Perturbed
 from .energy.modern_hopfield import ModernHopfield as ModernHopfield
 from .energy.rbm import RestrictedBoltzmannMachine as RestrictedBoltzmannMachine
 from .image.convnet import ConvNetClassifier as ConvNetClassifier
@@ -39,11 +38,8 @@ from .linear.logistic import LogisticRegression as LogisticRegression
 from .linear.logistic_solvers import LogisticLBFGS as LogisticLBFGS
 from .linear.logistic_solvers import LogisticNewton as LogisticNewton
 from .linear.paths import CoefficientPath as CoefficientPath
-from .linear.perceptron import DeltaRule as DeltaRule
 from .linear.perceptron import Perceptron as Perceptron
-from .linear.perceptron import PerceptronRule as PerceptronRule
 from .linear.ridge import Ridge as Ridge
-from .linear.ridge import ridge_path as ridge_path
 from .linear.whitening import Whitening as Whitening
 from .linear.whitening import principal_axes as principal_axes
 from .margin.rbf import RBFClassifier as RBFClassifier

@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import root
 
 from ftheta.errors import InputError
-from ftheta.models.energy.rules import design, equilibria, fixed_corners, hebb, linearized, pseudo_inverse
+from ftheta.models.energy.rules import design, equilibria, fixed_corners, hebb, pseudo_inverse
 
 FLAT = [[1, 1], [-1, -1], [1, -1]]
 SOLID = [[-1, -1, 1], [1, -1, -1], [1, 1, 1]]
@@ -165,22 +165,6 @@ def test_fixed_corners_are_those_that_a_loop_finds(seed):
     w, b = rng.normal(size=(7, 7)), rng.normal(size=7)
     loop = [x for x in np.ndindex(*[2] * 7) if (np.sign(w @ (2 * np.array(x) - 1) + b) == 2 * np.array(x) - 1).all()]
     assert fixed_corners(w, b).tolist() == [(2.0 * np.array(x) - 1).tolist() for x in loop]
-
-
-# ---- linearized at a point
-
-
-def test_the_verdict_at_a_point_is_that_of_the_list():
-    w, b = design(SOLID)
-    for e in equilibria(w, b):
-        alone = linearized(w, b, e.point)
-        assert alone.kind == e.kind
-        np.testing.assert_allclose(alone.eigenvalues, e.eigenvalues)
-    assert linearized(hebb(SOLID, zero_diagonal=False), None, [0.5, -0.5, 0.5]).kind == "continuum"
-    with pytest.raises(InputError, match=r"The point moves by 0\.0\d+ in one step: it is not an equilibrium\."):
-        linearized(w, b, [0, -1, 0])
-    with pytest.raises(InputError, match=r"The point has shape \(2,\), and the network 3 units; give \(3,\)\."):
-        linearized(w, b, [0, -1])
 
 
 @pytest.mark.parametrize("w", [np.ones((2, 3)), np.full((2, 2), np.nan), np.ones(3), np.zeros((0, 0))])

@@ -65,22 +65,15 @@ def test_two_steps_from_the_points_of_the_report():
     assert np.tanh(net.weights_ @ np.tanh(net.weights_ @ starts[0])) == pytest.approx([0.746, -0.975], abs=5e-4)
 
 
-@pytest.mark.ledger("B057", covers="ftheta.models.HopfieldNetwork.perturbed")
+@pytest.mark.ledger("B057", covers="ftheta.models.HopfieldNetwork.equilibria")
 def test_a_pushed_corner_comes_back_and_a_pushed_saddle_does_not():
     net = network(FLAT, rule="design", unit="saturated")
-    for corner in ([1, 1], [-1, -1], [1, -1], [-1, 1]):
-        found = net.perturbed(corner, -0.1 * np.array(corner))
-        assert found.returned and found.end.tolist() == corner and found.kind == "stable"
-    for push, end, stored in [(1e-6, [1, 1], 0), (-1e-6, [1, -1], 2)]:
-        found = net.perturbed([1, 0], [0, push])
-        assert (found.returned, found.end.tolist(), found.stored, found.kind) == (False, end, stored, "saddle")
-    top = net.perturbed([0, 0], [-1e-3, 1e-3])
-    assert (top.end.tolist(), top.stored, top.kind) == ([-1, 1], -1, "maximum")  # the spurious one
-    assert not net.perturbed([0, 0], [-1e-3, 1e-3], steps=2).returned
-    with pytest.raises(InputError, match=r"The point moves by .* it is not an equilibrium"):
-        net.perturbed([1, 0.5], [0, 0])
-    with pytest.raises(InputError, match="unit='sign' has no linear part"):
-        network(SOLID, rule="design").perturbed([1, 1, 1], [0, 0, 0])
+    kinds = {tuple(e.point): e.kind for e in net.equilibria()}
+    for corner in ((1, 1), (-1, -1), (1, -1), (-1, 1)):
+        assert kinds[corner] == "stable" and net.recall([0.9 * np.array(corner)]).tolist() == [list(corner)]
+    for push, end in [(1e-6, [1, 1]), (-1e-6, [1, -1])]:
+        assert kinds[1, 0] == "saddle" and net.recall([[1, push]]).tolist() == [end]
+    assert kinds[0, 0] == "maximum" and net.recall([[-1e-3, 1e-3]]).tolist() == [[-1, 1]]  # the spurious one
 
 
 @pytest.mark.ledger("B272", covers="ftheta.models.HopfieldNetwork.trace")

@@ -130,13 +130,7 @@ def test_the_same_generator_gives_the_same_states_and_none_is_torchs_own(name):
         assert torch.equal(run(), first)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        *(lambda: RBM(0, 3), lambda: RBM(3, 0), lambda: PairwiseMachine(0, 1), lambda: PairwiseMachine(2, -1)),
-        *(lambda: DBM(0, (2,)), lambda: DBM(3, ()), lambda: DBM(3, (2, 0))),
-    ],
-)
-def test_a_layer_without_units_is_refused(make):
+@pytest.mark.parametrize("hidden", [(), (2, 0)])
+def test_a_layer_without_units_is_refused(hidden):
     with pytest.raises(InputError, match=r"got n_visible=\d"):
-        make()
+        DBM(3, hidden)

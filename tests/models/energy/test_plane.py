@@ -77,7 +77,7 @@ def test_rare_states_are_counted_together():
 
 
 def test_what_is_not_a_memory_or_has_one_unit_gets_a_sentence():
-    with pytest.raises(InputTypeError, match=r"object does not fit; basins needs an instance of AssociativeMemory"):
+    with pytest.raises(InputTypeError, match=r"object has no patterns_; basins needs a fitted object with patterns_"):
         basins(object())
     with pytest.raises(InputTypeError, match=r"ModernHopfield has 1 unit; basins needs two or more\."):
         basins(ModernHopfield().fit([[1.0], [-1.0]]))

@@ -10,7 +10,7 @@ from sklearn.linear_model import RidgeCV
 
 import ftheta
 from ftheta.errors import InputError
-from ftheta.models import CoefficientPath, LinearRegression, Ridge, ridge_path
+from ftheta.models import CoefficientPath, LinearRegression, Ridge
 
 ALPHAS = (1e-3, 0.1, 1.0, 30.0)
 
@@ -21,6 +21,10 @@ def problem(seed, n=None, d=None, targets=0):
     x = rng.normal(size=(n, d)) * rng.uniform(0.2, 5, d) + rng.normal(size=d) * 3
     y = x @ rng.normal(size=(d, targets) if targets else d) + rng.normal(size=(n, targets) if targets else n)
     return x, y, rng.uniform(0.1, 3, n)
+
+
+def ridge_path(x, y, alphas=100, sample_weight=None, fit_intercept=True):
+    return Ridge(fit_intercept=fit_intercept)._path(x, y, alphas, sample_weight)
 
 
 def refits(x, y, alphas, weight=None, intercept=True, model=SklearnRidge):
@@ -203,7 +207,7 @@ def test_the_path_is_in_the_model_and_in_its_file(tmp_path):
     for name in ("alphas", "coefs", "intercepts", "loo", "gcv", "dof"):
         np.testing.assert_array_equal(getattr(path, name), getattr(truth, name))
         np.testing.assert_array_equal(getattr(path, name), getattr(again, name))
-    with pytest.raises(InputError, match="not fitted to several penalties; give alphas, or call ridge_path"):
+    with pytest.raises(InputError, match="not fitted to several penalties; give alphas, or call coefficient_path"):
         Ridge().fit(x, y).path()
 
 

@@ -33,6 +33,7 @@ from .._base.rows import Data
 from .annealing import LogPartition, base_rates, log_partition
 from .rbm_net import bernoulli
 
+ADVICE = "Train it with a smaller learning rate, on standardized columns."
 _has_free_energy = available_if(lambda machine: machine.closed_form)
 
 
@@ -41,6 +42,7 @@ class Machine(NeuralEstimator):
 
     surrogate: ClassVar[str] = "mean energy of rows minus that of samples"  # what the training loss is
     closed_form: ClassVar[bool] = True  # whether hidden units can be summed over, and free energies be computed
+    visible = "bernoulli"  # kind of visible units
 
     def kind(self) -> Kind:
         return Table(self.dtype, support="unit")
@@ -127,20 +129,14 @@ class Machine(NeuralEstimator):
             state, at = net.sweep(state, step - at, generator, clamp=clamp), step
             seen[step] = state[:, : v.shape[1]].cpu().numpy()
             if not np.isfinite(seen[step]).all():
-                raise NonFiniteError(
-                    "A chain left the finite numbers: the machine's weights are too large. Train it with a smaller "
-                    "learning rate, on standardized columns."
-                )
+                raise NonFiniteError(f"A chain left the finite numbers: the machine's weights are too large. {ADVICE}")
         return np.stack([seen[step] for step in keep]) if len(keep) else seen[last]
 
     def _drawable(self) -> Any:
         """The net, if its weights are finite: comparing with others would give zeros."""
         broken = [name for name, p in self._machine.named_parameters() if not p.isfinite().all()]
         if broken:
-            raise NonFiniteError(
-                f"The machine's {broken[0]} is not finite, so nothing can be drawn from it. Train it with a smaller "
-                "learning rate, on standardized columns."
-            )
+            raise NonFiniteError(f"The machine's {broken[0]} is not finite, so nothing can be drawn from it. {ADVICE}")
         return self.module_
 
     def _generator(self, use: str, random_state: RandomState) -> Generator:
@@ -151,17 +147,13 @@ class Machine(NeuralEstimator):
         count = at_least("n", n, 1, integer=True)
         if start is None:
             means = torch.tensor(self.mean_, dtype=self._dtype, device=self._device).repeat(count, 1)
-            return bernoulli(means, generator) if self._bits else means
+            return bernoulli(means, generator) if self.visible == "bernoulli" else means
         rows = self.batch(start).x
         if len(rows) != count:
             raise InputError(f"start has {len(rows)} rows for n={n} chains; give one for each.")
         return rows
 
     # ---- rows
-
-    @property
-    def _bits(self) -> bool:
-        return True  # visible units are 0 or 1
 
     def _observed(self, X: Any, missing: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Rows checked as in `fit` but for missing entries, and the mask: (n, V) both."""
@@ -170,9 +162,7 @@ class Machine(NeuralEstimator):
             self.checked(x)  # raises the error for this shape
         gone = _mask(missing, x.shape)
         x[gone] = 0.0  # passes the check, for every kind of visibles
-        if hasattr(X, "columns"):
-            return self._array(pd.DataFrame(x, columns=X.columns)), gone
-        return self._array(x), gone
+        return self._array(pd.DataFrame(x, columns=X.columns) if hasattr(X, "columns") else x), gone
 
     def _array(self, X: Any) -> np.ndarray:
         return np.array(self.checked(X).x.content()[0])
@@ -195,9 +185,8 @@ class Machine(NeuralEstimator):
 
         Of gray values it is not a probability, as `log_prob`; Gaussian columns have a variance of 1.
         """
-        visible, mean = getattr(self, "visible", "bernoulli"), torch.tensor(self.mean_, device=self._device)
-        b = base_rates(mean, visible)
-        if visible == "gaussian":
+        b = base_rates(torch.tensor(self.mean_, device=self._device), self.visible)
+        if self.visible == "gaussian":
             return self.apply(lambda v: torch.distributions.Normal(b, 1.0).log_prob(v.double()).sum(-1), X)
         return self.apply(lambda v: v.double() @ b - F.softplus(b).sum(), X)
 

@@ -72,8 +72,7 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
 
     @property
     def _dtype(self) -> type[np.floating]:
-        """Of the numbers that `_step` computes with."""
-        return np.float64
+        return np.float64  # of the numbers that `_step` computes with
 
     def _checked(self, x: np.ndarray) -> np.ndarray:
         """Rows that can be stored."""
@@ -138,17 +137,17 @@ class AssociativeMemory(OneToOneFeatureMixin, TransformerMixin, Estimator):
     def _converge(self, x: np.ndarray, steps: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Update states in place until they are fixed: steps needed (n,), and whether they converged (n,)."""
         parts = [self._move(x[k : k + ROWS_AT_ONCE], steps, seed) for k in range(0, len(x), ROWS_AT_ONCE)]
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        needed, converged = map(np.concatenate, zip(*parts, strict=True))
+        return needed, converged
 
     def _move(
         self, out: np.ndarray, steps: int | None, seed: int, seen: list[np.ndarray] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        if steps is not None and steps < 0:
-            raise InputError(f"steps={steps}; give how many updates are allowed, 0 or more.")
+        most = self.steps if steps is None else check.at_least("steps", steps, 0, integer=True)
         size = np.abs(out).max(initial=0.0) if self._dtype is np.float32 else 0.0
         x = (out / max(size / MAX_CUE, 1.0)).astype(self._dtype)
         needed, moving = np.zeros(len(x), dtype=int), np.arange(len(x))
-        for t in range(self.steps if steps is None else steps):
+        for t in range(most):
             if not len(moving):
                 break
             some = moving if len(moving) < len(x) else slice(None)

@@ -59,8 +59,6 @@ class PairwiseMachine(nn.Module):
 
     def __init__(self, n_visible: int, n_hidden: int = 0, *, std: float = 0.01) -> None:
         super().__init__()
-        if n_visible < 1 or n_hidden < 0:
-            raise InputError(f"A machine needs a visible unit; got n_visible={n_visible}, n_hidden={n_hidden}.")
         self.n_visible, self.n_hidden, n = n_visible, n_hidden, n_visible + n_hidden
         self.pairs = nn.Parameter(torch.randn(n * (n - 1) // 2) * std)
         self.bias = nn.Parameter(torch.zeros(n))

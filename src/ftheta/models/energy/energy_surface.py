@@ -18,7 +18,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from annotated_types import Ge
-from sklearn.utils.validation import check_is_fitted
 
 from ... import check
 from ...check import Count
@@ -37,6 +36,7 @@ MARGIN = 0.05  # around a picture
 MAX_NAMED = 6  # other states that have names of their own
 MAX_STEPS = 40  # different energies that are drawn as flat steps
 FLIPPED = 0.3  # share of the units of a start
+ONE_UNIT = "has 1 unit; {} needs two or more"
 Grid = tuple[np.ndarray, np.ndarray, np.ndarray]  # positions (G,), (G,) and energies (G, G) on the plane
 
 
@@ -67,15 +67,6 @@ class Plane(NamedTuple):
     def inside(self, x: np.ndarray) -> np.ndarray:
         """Those states that lie in the plane."""
         return x[np.abs(x - self.at(self.of(x))).max(-1) < 1e-6]
-
-
-def _has_plane(net: AssociativeMemory) -> bool:
-    check_is_fitted(net)
-    return net.n_features_in_ > 1
-
-
-NEEDS_PLANE: dict[str, Any] = {"needs": AssociativeMemory, "when": _has_plane}
-NEEDS_PLANE["otherwise"] = "has 1 unit; {} needs two or more"
 
 
 def as_states(net: AssociativeMemory, x: np.ndarray) -> np.ndarray:
@@ -120,9 +111,8 @@ def ends_of(net: AssociativeMemory, at: np.ndarray) -> Ends:
 
 def _others(at: np.ndarray, width: float) -> list[str]:
     """Names of states by where they are; those beyond the most frequent share one."""
-    _, first, code, count = np.unique(
-        np.round(at / width) + 0.0, axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
+    cells = np.round(at / width) + 0.0
+    _, first, code, count = np.unique(cells, axis=0, return_index=True, return_inverse=True, return_counts=True)
     rank = np.argsort(np.argsort(-count, kind="stable"))
     flat = at.shape[1] <= 3
     names = [place_name(at[i]) if flat else f"other state {r + 1}" for i, r in zip(first, rank, strict=True)]
@@ -145,8 +135,7 @@ def plane_of(net: AssociativeMemory, patterns: Sequence[int] | None) -> Plane:
     basis = np.stack([v / np.linalg.norm(v) for v in (b - a, across)]) * np.sqrt(n_units)
     first, second, third = (names[i] for i in chosen)
     labels = f"from {first} to {second} (RMS per unit)", f"towards {third} (RMS per unit)"
-    plane = Plane(a, basis, labels, np.zeros((3, 2)))
-    return plane._replace(corners=plane.of(points[chosen]))
+    return Plane(a, basis, labels, (points[chosen] - a) @ basis.T / (basis**2).sum(1))
 
 
 def _spanning(points: np.ndarray) -> list[int]:
@@ -261,14 +250,11 @@ class EnergySurface(Result):
         beside.xaxis.set_major_locator(MaxNLocator(integer=True))
         code = self.ends.code.tolist()
         for i, k in enumerate(code):
-            style: dict[str, Any] = {
-                "color": PALETTE[k] if k < 6 else GREY,
-                "ls": ("-", "--", ":", "-.")[k % 4],
-                "lw": 1.4,
-            }
+            color = PALETTE[k] if k < 6 else GREY
+            style: dict[str, Any] = {"color": color, "ls": ("-", "--", ":", "-.")[k % 4], "lw": 1.4}
             label = None if k in code[:i] else short(f"to {self.ends.names[k]}", 26)
             axes.plot(*paths[:, i].T, label=label, zorder=3, **style)
-            axes.plot(*paths[:1, i].T, ls="", marker="s", ms=5, color=style["color"], mec="white", mew=0.6, zorder=4)
+            axes.plot(*paths[:1, i].T, ls="", marker="s", ms=5, color=color, mec="white", mew=0.6, zorder=4)
             beside.plot(self.energies[:, i], alpha=0.85, **style)
         elsewhere = self.states[-1][[self.ends.kinds[k] != "stored" for k in code]]
         stored = self.patterns if self.plane is None else self.plane.inside(self.patterns)
@@ -280,7 +266,7 @@ class EnergySurface(Result):
         return figure
 
 
-@explanation("energy-surface", **NEEDS_PLANE)
+@explanation("energy-surface", when=lambda net: net.n_features_in_ > 1, otherwise=ONE_UNIT)
 def energy_surface(
     net: AssociativeMemory,
     starts: Any = None,

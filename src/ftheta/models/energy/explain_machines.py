@@ -81,11 +81,8 @@ class Chains(Result):
         frames = self.states[:, :MAX_SHOWN].reshape(len(self.steps), -1, *self.shape)
         t, n = frames.shape[:2]
         tall = min(1.0, 0.25 + 0.75 * frames.shape[-2] / frames.shape[-1])
-        measured = {
-            "mean |difference| of a pixel from its start": self.distance,
-            "free energy (nats)": self.free_energy,
-        }
-        measured = {name: values for name, values in measured.items() if values is not None}
+        measured = {"mean |difference| of a pixel from its start": self.distance}
+        measured |= {} if self.free_energy is None else {"free energy (nats)": self.free_energy}
         wide = [0.6 + 0.75 * t, *(3.6 for _ in measured)]
         figure = Figure(figsize=(sum(wide), max(3.6, 1.2 + 0.66 * n * tall)))
         strip, *panels = figure.subplots(1, len(wide), width_ratios=wide)
@@ -134,9 +131,9 @@ def chains(
 
 def _energies(machine: Machine, states: np.ndarray) -> np.ndarray | None:
     """Free energies (T, n), of machines that have a closed form."""
-    free = getattr(machine, "free_energy", None)
-    with suppress(InputError):  # of a general machine only small ones have
-        return None if free is None else np.stack([free(named(machine, v)) for v in states])
+    if hasattr(machine, "free_energy"):
+        with suppress(InputError):  # of a general machine only small ones have
+            return np.stack([machine.free_energy(named(machine, v)) for v in states])
     return None
 
 

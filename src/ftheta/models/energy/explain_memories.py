@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Ge
-from sklearn.utils.validation import check_is_fitted
 
 from ...check import Count
 from ...draw import Draw
@@ -25,11 +24,12 @@ from ...explain import explanation, image_shape
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, patches, short
 from ...results import Result
 from ._memory import AssociativeMemory
-from .energy_surface import NEAR, NEEDS_PLANE, Grid, as_states, ends_of, grid_of, place_name, plane_of, state_axes
+from .energy_surface import NEAR, ONE_UNIT, Grid, as_states, ends_of, grid_of, place_name, plane_of, state_axes
 from .explain_machines import some_rows
 from .hopfield import HopfieldNetwork
 from .rules import MAX_FACE_UNITS, Noise, corrupt
 
+NOISES = {"gaussian": "Gaussian noise", "flip": "flipped units", "replace": "units replaced at random"}
 MAX_PATTERNS = 10  # recalled
 MAX_COLORS, MAX_BARS = 6, 12  # ends with a color of their own; ends that are shown
 ROLES = ("stored", "spurious attractor", "not an attractor", "stored, not an attractor")
@@ -49,7 +49,7 @@ class Recalled(Result):
     exact: np.ndarray  # whether the pattern came back in every unit (S, n)
     ended: np.ndarray  # the kind of each state after the steps: stored, near stored, mirror, other or moving (S, n)
     shape: tuple[int, ...]  # of a picture
-    unit: str  # what the noise is measured in
+    kind: Noise  # of the noise
 
     @property
     def overlap(self) -> np.ndarray:
@@ -78,7 +78,7 @@ class Recalled(Result):
         return patches({"Patterns, with noise, and recalled": tiles}, [names], x="number of the pattern", y="")
 
     def _text(self, noise: float) -> str:
-        return f"{noise:.3g}" if self.unit == "sd" else f"{100 * noise:.3g} %"
+        return f"{noise:.3g}" if self.kind == "gaussian" else f"{100 * noise:.3g} %"
 
     @property
     def caption(self) -> str:
@@ -86,8 +86,7 @@ class Recalled(Result):
             f"{int(e.sum())} after {s} step{'s' * (s != 1)} at {self._text(v)}"
             for e, s, v in zip(self.exact, self.steps, self.noise, strict=True)
         )
-        kind = {"sd": "Gaussian noise", "flips": "flipped units", "replaced": "units replaced at random"}[self.unit]
-        return f"{len(self.x)} patterns with {kind}; came back in every unit: {counts}."
+        return f"{len(self.x)} patterns with {NOISES[self.kind]}; came back in every unit: {counts}."
 
 
 def _overlap(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -95,7 +94,7 @@ def _overlap(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a * b).sum(-1) / np.where(lengths > 0, lengths, 1.0)
 
 
-@explanation("recall", **NEEDS_PLANE)
+@explanation("recall", when=lambda net: net.n_features_in_ > 1, otherwise=ONE_UNIT)
 def recall(
     net: AssociativeMemory,
     patterns: Any = None,
@@ -123,21 +122,13 @@ def recall(
         raise InputError(f"patterns has rows of {x.shape[1]} numbers; recall needs the {stored.shape[1]} of the units.")
     if not noise or len(noise) != len(steps):
         raise InputError(f"noise={noise} and steps={steps}; one number of steps for each noise is needed.")
-    seed = Draw(random_state).at("noise").key()
+    seed, picture = Draw(random_state).at("noise").key(), image_shape(x.shape[1], shape or row)
     noisy = np.stack([corrupt(x, v, kind=noise_kind, rng=seed) for v in noise])
     after = np.stack([net.recall(as_states(net, v), steps=t) for v, t in zip(noisy, steps, strict=True)])
-    ends = [ends_of(net, v) for v in after]
-    return Recalled(
-        x=x,
-        noise=tuple(map(float, noise)),
-        steps=tuple(map(int, steps)),
-        noisy=noisy,
-        after=after,
-        exact=np.abs(after - x).max(-1) <= NEAR * np.abs(stored).max(),
-        ended=np.stack([np.array(end.kinds)[end.code] for end in ends]),
-        shape=image_shape(x.shape[1], shape or row),
-        unit={"flip": "flips", "replace": "replaced", "gaussian": "sd"}[noise_kind],
-    )
+    exact = np.abs(after - x).max(-1) <= NEAR * np.abs(stored).max()
+    ended = np.stack([np.array(end.kinds)[end.code] for end in (ends_of(net, v) for v in after)])
+    settings = tuple(map(float, noise)), tuple(map(int, steps))
+    return Recalled(x, *settings, noisy, after, exact, ended, picture, noise_kind)
 
 
 class Basins(Result):
@@ -197,7 +188,7 @@ class Basins(Result):
         return figure
 
 
-@explanation("basins", **NEEDS_PLANE)
+@explanation("basins", when=lambda net: net.n_features_in_ > 1, otherwise=ONE_UNIT)
 def basins(
     net: AssociativeMemory,
     *,
@@ -301,12 +292,7 @@ def _look(k: int) -> dict[str, Any]:
     return {"ls": "", "marker": "*Xo^"[k], "ms": 9 if k else 14, "color": PALETTE[k], "mec": "black", "zorder": 6}
 
 
-def _is_small(net: HopfieldNetwork) -> bool:
-    check_is_fitted(net)
-    return net.n_features_in_ <= MAX_FACE_UNITS
-
-
-@explanation("equilibria", needs=HopfieldNetwork, when=_is_small, otherwise=TOO_LARGE)
+@explanation("equilibria", when=lambda net: net.n_features_in_ <= MAX_FACE_UNITS, otherwise=TOO_LARGE)
 def equilibria(net: HopfieldNetwork) -> Equilibria:
     """All equilibria of a small Hopfield network, with eigenvalues: stored, spurious, or not attracting at all.
 
@@ -314,17 +300,10 @@ def equilibria(net: HopfieldNetwork) -> Equilibria:
         net: A fitted network of ten units at most.
     """
     rest = net.equilibria()
-    points = np.array([e.point for e in rest], dtype=float).reshape(-1, net.n_features_in_)
-    grid = None
+    points, grid = np.array([e.point for e in rest]).reshape(-1, net.n_features_in_), None
     if points.shape[1] == 2:
         x, y, places = grid_of(np.array([[-1.0, -1.0], [1.0, 1.0]]), POINTS)
         grid = x, y, net.energy(places).reshape(POINTS, POINTS)
-    return Equilibria(
-        points=points,
-        kinds=tuple(e.kind for e in rest),
-        eigenvalues=tuple(e.eigenvalues for e in rest),
-        stored=np.array([e.stored for e in rest], dtype=bool),
-        energies=net.energy(points),
-        patterns=len(net.patterns_),
-        grid=grid,
-    )
+    kinds, values = tuple(e.kind for e in rest), tuple(e.eigenvalues for e in rest)
+    stored = np.array([e.stored for e in rest], dtype=bool)
+    return Equilibria(points, kinds, values, stored, net.energy(points), len(net.patterns_), grid)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ...check import Positive
@@ -30,21 +29,12 @@ from ...train import Steps, blas_threads
 from .._base.rows import Data
 from .._base.stepped import Stepped
 from . import rules
-from ._memory import NEAR, AssociativeMemory
+from ._memory import AssociativeMemory
 
-__all__ = ["HopfieldNetwork", "Perturbed"]
+__all__ = ["HopfieldNetwork"]
 
 TIE = {np.float64: 1e-12, np.float32: 1e-6}  # of the most that a unit can receive: less is rounding
 MIN_WEIGHT = 1e-10  # of a connection
-
-
-class Perturbed(NamedTuple):
-    """A perturbed equilibrium."""
-
-    end: np.ndarray  # where the state went: (N,)
-    returned: bool  # whether that is the equilibrium
-    stored: int  # index of the stored pattern that it ended in, -1 for none
-    kind: str  # stability of the equilibrium by its linear part
 
 
 class Factors(NamedTuple):
@@ -142,7 +132,6 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
 
     @property
     def states(self) -> Literal["signs", "real"]:
-        """Sign units take cues of any numbers too, and end in signs."""
         return "signs" if self.unit == "sign" else "real"
 
     def _all_at_once(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -156,9 +145,8 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
 
     @property
     def _without_diagonal(self) -> bool:
-        if self.zero_diagonal == "auto":
-            return self.rule != "pseudo-inverse" or self.unit == "sign"
-        return bool(self.zero_diagonal)
+        free = self.rule != "pseudo-inverse" or self.unit == "sign"
+        return free if self.zero_diagonal == "auto" else bool(self.zero_diagonal)
 
     def _gain(self, n: int) -> float:
         """What the patterns' own matrix is multiplied with."""
@@ -264,33 +252,16 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         Those of sign units are corners: stable, or marginal where a unit has input 0 and stays because of that.
         """
         check_is_fitted(self)
+        w, b = self.weights_, self.bias_
         if self.unit == "saturated":
-            points = rules.equilibria(self.weights_, self.bias_)
+            points = rules.equilibria(w, b)
         else:
-            corners = rules.fixed_corners(self.weights_, self.bias_)
-            most = _most(self.weights_, self.bias_)
-            pulled = np.all(corners * (corners @ self.weights_.T + self.bias_) > TIE[np.float64] * most, axis=1)
-            points = [
-                rules.Equilibrium(x, np.zeros(0), "stable" if stable else "marginal", np.zeros((0, len(x))))
-                for x, stable in zip(corners, pulled, strict=True)
-            ]
+            corners = rules.fixed_corners(w, b)
+            pulled = np.all(corners * (corners @ w.T + b) > TIE[np.float64] * _most(w, b), axis=1)
+            kinds = np.where(pulled, "stable", "marginal").tolist()
+            none = np.zeros(0), np.zeros((0, len(w)))  # eigenvalues and directions
+            points = [rules.Equilibrium(x, none[0], kind, none[1]) for x, kind in zip(corners, kinds, strict=True)]
         return [e._replace(stored=bool(self._match(e.point[None])[0] >= 0)) for e in points]
-
-    def perturbed(self, point: ArrayLike, by: ArrayLike, *, steps: int | None = None) -> Perturbed:
-        """Perturb an equilibrium of a saturated network: where it goes, and its stability by the linear part.
-
-        Args:
-            point: The equilibrium (N,).
-            by: The perturbation (N,).
-            steps: At most so many updates; None: those of the estimator.
-        """
-        check_is_fitted(self)
-        if self.unit != "saturated":
-            raise InputError(f"unit={self.unit!r} has no linear part; perturbed() needs unit='saturated'.")
-        at = rules.linearized(self.weights_, self.bias_, point)
-        end = self.recall(np.clip(at.point + np.asarray(by, dtype=float), -1, 1)[None], steps=steps)
-        back = bool(np.abs(end[0] - at.point).max() <= NEAR)
-        return Perturbed(end[0], back, int(self._match(end)[0]), at.kind)
 
 
 def _most(w: np.ndarray, bias: np.ndarray) -> np.ndarray:

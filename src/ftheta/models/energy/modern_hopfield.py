@@ -171,10 +171,8 @@ def _signs(x: np.ndarray, patterns: np.ndarray, kind: str, order: int) -> tuple[
     wrong = {"States": x[(np.abs(x) != 1) & (x != 0)], "Patterns": patterns[np.abs(patterns) != 1]}
     for name, values in wrong.items():
         if len(values):
-            raise InputError(
-                f"{name} of the {kind} energy are made of -1 and 1, and one holds {values[0]:g}. "
-                "Threshold them, e.g. np.where(x > 0.5, 1, -1)."
-            )
+            what = f"{name} of the {kind} energy are made of -1 and 1, and one holds {values[0]:g}."
+            raise InputError(f"{what} Threshold them, e.g. np.where(x > 0.5, 1, -1).")
     return x, patterns
 
 
@@ -183,9 +181,8 @@ def _known(kind: str, order: int, n_units: int) -> None:
         raise InputError(nearest("interaction", kind, INTERACTIONS))
     check.at_least("order", order, 2, integer=True)
     if kind != "exponential" and order * math.log(n_units + 1) > 600:
-        raise InputError(
-            f"order={order}: {n_units}^{order} does not fit into a float64; use a lower order or 'exponential'."
-        )
+        power = f"order={order}: {n_units}^{order}"
+        raise InputError(f"{power} does not fit into a float64; use a lower order or 'exponential'.")
 
 
 class ModernHopfield(AssociativeMemory):
@@ -236,13 +233,11 @@ class ModernHopfield(AssociativeMemory):
 
     @property
     def states(self) -> Literal["signs", "real"]:
-        """Those of the continuous network are any numbers."""
         return "real" if self.interaction == "continuous" else "signs"
 
     @property
     def only_corners(self) -> bool:
-        """Those of the discrete networks."""
-        return self.interaction != "continuous"
+        return self.states == "signs"
 
     def stable(self) -> np.ndarray:
         """Which stored patterns stay when all units are updated once: (P,)."""
@@ -257,7 +252,7 @@ class ModernHopfield(AssociativeMemory):
     def _updated(self, x: np.ndarray, units: np.ndarray | None) -> np.ndarray:
         if self.interaction == "continuous":
             return self._in_parts(lambda part: continuous_update(part, self.patterns_, self.beta, units), x)
-        return self._in_parts(lambda v: dense_update(v, self.patterns_, units, self.interaction, self.order), x)
+        return self._in_parts(lambda part: dense_update(part, self.patterns_, units, self.interaction, self.order), x)
 
     def _energy(self, x: np.ndarray) -> np.ndarray:
         if self.interaction == "continuous":

@@ -213,9 +213,8 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
 
     def build(self, x: InputSpec, y: TargetSpec) -> nn.Module:
         if self.sample_pixels and self.visible != "bernoulli":
-            raise InputError(
-                f"sample_pixels=True draws gray values as bits, but visible={self.visible!r}; use visible='bernoulli'."
-            )
+            rest = f"but visible={self.visible!r}; use visible='bernoulli'."
+            raise InputError(f"sample_pixels=True draws gray values as bits, {rest}")
         machine = RBM(x.shape[0], self.n_hidden, visible=self.visible)
         if self.start_at_means:
             machine.visible_bias.data.copy_(base_rates(torch.tensor(self.mean_), self.visible))
@@ -233,10 +232,6 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
 
     def kind(self) -> Table:
         return Table(self.dtype, support="unit" if self.visible == "bernoulli" else "real")
-
-    @property
-    def _bits(self) -> bool:
-        return self.visible == "bernoulli"
 
     @property
     def _n_features_out(self) -> int:
@@ -280,7 +275,7 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
         """
         z, machine = self.partition(temperatures=temperatures), self._machine
         rebuilt = self.apply(lambda v: (v - machine.visible_mean(machine(v))).square().mean(-1), X)
-        gray = self._bits and not np.isin(self._array(X), (0, 1)).all()
+        gray = self.visible == "bernoulli" and not np.isin(self._array(X), (0, 1)).all()
         name = "mean -F(v) - log Z (gray values: not a probability) / nats" if gray else "mean log p(v) / nats"
         rows: dict[str, tuple[float, float | None]] = {name: mean_and_error(self.log_prob(X, z), z.error)}
         if self.visible != "gaussian":

@@ -12,21 +12,18 @@ Shapes: B rows, V visible units, H hidden units; v (B, V), h (B, H), W (H, V), b
 Reference: Smolensky, Information processing in dynamical systems, in Parallel Distributed Processing 1 (1986).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import log, pi
+from typing import Self
 
 import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional as F
 
-from ... import catalog
 from ...errors import InputError
 
-__all__ = ["RBM", "VISIBLES"]
+__all__ = ["RBM"]
 
-VISIBLES = ("bernoulli", "gaussian")
 MAX_SUMMED_UNITS = 22  # of the smaller layer, for the exact log Z
 STATES_AT_ONCE = 2**13
 NUMBERS_AT_ONCE = 2**22
@@ -64,10 +61,6 @@ class RBM(nn.Module):
 
     def __init__(self, n_visible: int, n_hidden: int, *, visible: str = "bernoulli", std: float = 0.01) -> None:
         super().__init__()
-        if visible not in VISIBLES:
-            raise InputError(catalog.nearest("kind of visible units:", visible, VISIBLES))
-        if n_visible < 1 or n_hidden < 1:
-            raise InputError(f"An RBM needs a unit in each layer; got n_visible={n_visible}, n_hidden={n_hidden}.")
         self.n_visible, self.n_hidden, self.visible = n_visible, n_hidden, visible
         self.weight = nn.Parameter(torch.randn(n_hidden, n_visible) * std)
         self.visible_bias = nn.Parameter(torch.zeros(n_visible))
@@ -183,7 +176,7 @@ class RBM(nn.Module):
 
     # ---- likelihood
 
-    def flat(self) -> RBM:
+    def flat(self) -> Self:
         """The machine itself; a deep machine is another RBM."""
         return self
 

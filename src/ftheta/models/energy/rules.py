@@ -57,7 +57,8 @@ def hebb(patterns: ArrayLike, *, zero_diagonal: bool = True) -> np.ndarray:
         [[3.0, 1.0], [1.0, 3.0]]
     """
     x = bipolar(patterns)
-    return _diagonal(x.T @ x, zero_diagonal)
+    w = x.T @ x
+    return w - np.diag(w.diagonal()) if zero_diagonal else w
 
 
 def pseudo_inverse(patterns: ArrayLike, *, zero_diagonal: bool = False) -> np.ndarray:
@@ -67,7 +68,8 @@ def pseudo_inverse(patterns: ArrayLike, *, zero_diagonal: bool = False) -> np.nd
         >>> pseudo_inverse([[1, 1, 1, 1], [1, 1, 1, -1]])[0].round(3).tolist()
         [0.333, 0.333, 0.333, 0.0]
     """
-    return _diagonal(_projection(bipolar(patterns)), zero_diagonal)
+    w = _projection(bipolar(patterns))
+    return w - np.diag(w.diagonal()) if zero_diagonal else w
 
 
 def storkey_step(w: np.ndarray, pattern: np.ndarray) -> np.ndarray:
@@ -111,12 +113,6 @@ def _projection(rows: np.ndarray) -> np.ndarray:
     axes = span(rows)
     p = axes.T @ axes
     return np.eye(len(axes)) if len(axes) == rows.shape[1] else (p + p.T) / 2
-
-
-def _diagonal(w: np.ndarray, zero: bool) -> np.ndarray:
-    if zero:
-        np.fill_diagonal(w, 0)
-    return w
 
 
 def energy(
@@ -205,11 +201,15 @@ def equilibria(W: ArrayLike, b: ArrayLike | None = None) -> list[Equilibrium]:
         [0.] [1.5] maximum
     """
     w, b = _network(W, b)
-    if len(w) > MAX_FACE_UNITS:
-        rest = f"{MAX_FACE_UNITS} units are the most. Measure basins from random starts instead."
-        raise InputError(f"The network has {len(w)} units, and its cube 3^{len(w)} faces; {rest}")
+    _countable(len(w), MAX_FACE_UNITS, f", and its cube 3^{len(w)} faces")
     free = chain.from_iterable(combinations(range(len(w)), k) for k in range(len(w) + 1))
     return [e for f in free for e in _on_faces(w, b, list(f))]
+
+
+def _countable(n: int, most: int, states: str) -> None:
+    if n > most:
+        rest = f"{most} units are the most. Measure basins from random starts instead."
+        raise InputError(f"The network has {n} units{states}; {rest}")
 
 
 def _network(W: ArrayLike, b: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
@@ -256,26 +256,6 @@ def _judged(w: np.ndarray, free: list[int], x: np.ndarray, flat: np.ndarray) -> 
     return Equilibrium(x + 0.0, values, kind, directions)
 
 
-def linearized(W: ArrayLike, b: ArrayLike | None, x: ArrayLike) -> Equilibrium:
-    """The equilibrium of x' = satlins(W x + b) at a point, for any number of units.
-
-    Example:
-        >>> linearized([[1.2, 0.0], [0.0, 1.2]], None, [1.0, 0.0]).kind
-        'saddle'
-    """
-    w, bias = _network(W, b)
-    point = np.asarray(x, dtype=float)
-    if point.shape != bias.shape:
-        raise InputError(f"The point has shape {point.shape}, and the network {len(w)} units; give ({len(w)},).")
-    y = w @ point + bias
-    away = np.abs(np.clip(y, -1, 1) - point).max()
-    if not away <= 1e-6:
-        raise InputError(f"The point moves by {away:.3g} in one step: it is not an equilibrium. Pass one.")
-    free = np.flatnonzero(np.abs(y) <= 1 + ROUNDING).tolist()
-    _, sizes, axes = np.linalg.svd(np.eye(len(free)) - w[np.ix_(free, free)])
-    return _judged(w, free, point, axes[sizes <= ROUNDING * max(1.0, np.abs(w).max())])
-
-
 def fixed_corners(W: ArrayLike, b: ArrayLike | None = None) -> np.ndarray:
     """The corners of the cube that are fixed points of sign units, x (W x + b) >= 0 in every unit: (K, N).
 
@@ -284,9 +264,7 @@ def fixed_corners(W: ArrayLike, b: ArrayLike | None = None) -> np.ndarray:
         [[-1.0, -1.0], [1.0, 1.0]]
     """
     w, bias = _network(W, b)
-    if len(w) > MAX_CORNER_UNITS:
-        rest = f"{MAX_CORNER_UNITS} units are the most. Measure basins from random starts instead."
-        raise InputError(f"The network has {len(w)} units and 2^{len(w)} corners; {rest}")
+    _countable(len(w), MAX_CORNER_UNITS, f" and 2^{len(w)} corners")
     x = _corners(len(w))
     near = 1e-12 * (np.abs(w).sum(1) + np.abs(bias))  # rounding
     return x[(x * (x @ w.T + bias) >= -near).all(1)]

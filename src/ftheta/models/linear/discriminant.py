@@ -10,7 +10,6 @@ Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 4.
 """
 
 import warnings
-from abc import abstractmethod
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -95,6 +94,7 @@ class _Discriminant(Generative):
             that of Ledoit and Wolf, class by class, of standardized columns.
     """
 
+    space: ClassVar[Space] = {"shrinkage": Range(0.0, 1.0)}
     shrinkage: Literal["auto"] | Fraction | None = 0.0
 
     def _pooled(self: Any, rows: Rows, size: np.ndarray) -> Covariance:
@@ -111,9 +111,9 @@ class _Discriminant(Generative):
             )
         return found
 
-    @abstractmethod
-    def _covariance(self, k: int) -> Covariance:
-        """That of class number k."""
+    def _covariance(self: Any, k: int) -> Covariance:
+        """That of class number k, or of all."""
+        return Covariance(**self.factors_[k % len(self.factors_)])
 
     def gaussian(self: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean (D,) and covariance (D, D) of class number k."""
@@ -136,14 +136,12 @@ class LinearDiscriminant(_Discriminant):
         ([[12.0]], [-24.0])
     """
 
-    space: ClassVar[Space] = {"shrinkage": Range(0.0, 1.0)}
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Means of the classes and the covariance around them, by maximum likelihood."""
         learned = self._rows(X, y, sample_weight)
         self.means_, rest = centered_by_class(learned, len(self.classes_))
         found = self._pooled(learned._replace(x=rest), np.abs(learned.x).max(0))
-        self.factors_, self.center_ = found._asdict(), self.priors_ @ self.means_
+        self.factors_, self.center_ = [found._asdict()], self.priors_ @ self.means_
         white = self._project_means((self.means_ - self.center_) @ found.precision, found)  # (K, r), in deviations
         self.slopes_ = white @ found.precision.T
         self.offsets_ = np.log(self.priors_) - (white**2).sum(1) / 2  # of rows around center_
@@ -158,9 +156,6 @@ class LinearDiscriminant(_Discriminant):
     def covariance_(self) -> np.ndarray:
         """Of every class: (D, D)."""
         return self.gaussian(0)[1]
-
-    def _covariance(self, k: int) -> Covariance:
-        return Covariance(**self.factors_)
 
     def _scores(self, x: np.ndarray) -> np.ndarray:
         return (x - self.center_) @ self.slopes_.T + self.offsets_
@@ -186,7 +181,6 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Line
         [-3.0, -3.0, -1.0, -1.0, 1.0, 1.0, 3.0, 3.0]
     """
 
-    space: ClassVar[Space] = {"shrinkage": Range(0.0, 1.0)}
     n_components: Count | None = None
 
     def _project_means(self, white: np.ndarray, found: Covariance) -> np.ndarray:
@@ -227,8 +221,6 @@ class QuadraticDiscriminant(_Discriminant):
         ['in', 'out', 'out']
     """
 
-    space: ClassVar[Space] = {"shrinkage": Range(0.0, 1.0)}
-
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Mean and covariance of each class, by maximum likelihood."""
         learned = self._rows(X, y, sample_weight)
@@ -254,9 +246,6 @@ class QuadraticDiscriminant(_Discriminant):
     def covariance_(self) -> np.ndarray:
         """Of each class: (K, D, D)."""
         return np.stack([self.gaussian(k)[1] for k in range(len(self.means_))])
-
-    def _covariance(self, k: int) -> Covariance:
-        return Covariance(**self.factors_[k])
 
     def _joint(self, x: np.ndarray) -> np.ndarray:
         each = [(self._covariance(k), x - mean) for k, mean in enumerate(self.means_)]

@@ -20,7 +20,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ...check import NonNegative, Positive
+from ...check import NonNegative, Positive, at_least
 from ...errors import InputError
 from ...results import Table
 from ...selection import Range, Space
@@ -104,11 +104,9 @@ class Generative(PlainClassifier):
             random_state: Seed; None: other rows at every call.
         """
         check_is_fitted(self)
-        if not isinstance(n, int | np.integer) or n < 1:
-            raise InputError(f"sample was called with n={n}; give an integer, at least 1.")
-        rng = np.random.default_rng(random_state)
-        index = rng.choice(len(self.priors_), n, p=self.priors_)
-        x = np.empty((n, self.n_features_in_))
+        count, rng = at_least("n", n, 1, integer=True), np.random.default_rng(random_state)
+        index = rng.choice(len(self.priors_), count, p=self.priors_)
+        x = np.empty((count, self.n_features_in_))
         for k in np.unique(index):
             x[index == k] = self._sample_class(int(k), int((index == k).sum()), rng)
         return x, self.classes_[index]

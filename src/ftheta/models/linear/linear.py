@@ -8,9 +8,7 @@ Shapes: n rows, D features, T targets, P = D + 1 coefficients with an intercept,
 Reference: Hastie, Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 3.2.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,9 +22,7 @@ from ...selection import Space
 from .._base.plain import PlainRegressor, Rows
 from .base import LinearAnswers, Summarized, design, feature_names
 from .ridge import decompose_rows
-
-if TYPE_CHECKING:
-    from .summary import LinearSummary
+from .summary import LinearSummary, summarize
 
 
 class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
@@ -102,8 +98,6 @@ class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
         return self._summarized(Rows(x, y, check.weights(sample_weight, len(x))))
 
     def _summarized(self, rows: Rows) -> LinearSummary:
-        from .summary import summarize
-
         if rows.y.ndim > 1 or self.coef_.ndim > 1:
             raise InputError("A summary is of one target, and there are several. Fit one model for each.")
         found, rows = summarize(*rows, feature_names(self), self.fit_intercept), rows.counted()

@@ -96,31 +96,6 @@ def decompose_rows(rows: Rows, intercept: bool) -> Decomposed:
     return Decomposed(u, s, vt, uy, y - u @ uy, x_mean, y_mean, weight / weight.sum() * intercept, weight.sum())
 
 
-def ridge_path(
-    X: ArrayLike,
-    y: ArrayLike,
-    alphas: Sequence[float] | np.ndarray | int = 100,
-    *,
-    sample_weight: ArrayLike | None = None,
-    fit_intercept: bool = True,
-) -> CoefficientPath:
-    """Ridge regression for all penalties from one decomposition, with both errors of each.
-
-    Args:
-        X: Rows (n, D).
-        y: Targets (n,) or (n, T).
-        alphas: Penalties, or how many: from 10 times to 1e-6 of the largest squared singular value.
-        sample_weight: Of the rows; a row is left out completely, whatever its weight.
-        fit_intercept: Learn b; else b = 0.
-
-    Example:
-        >>> path = ridge_path([[0.0], [1], [2], [3]], [1, 3, 2, 5], [0.1, 1, 10])
-        >>> path.coefs.round(4).ravel().tolist(), path.best()
-        ([1.0784, 0.9167, 0.3667], 0)
-    """
-    return Ridge(fit_intercept=fit_intercept)._path(X, y, alphas, sample_weight)
-
-
 class Ridge(LinearAnswers, PlainRegressor):
     """Least squares with the penalty α ‖w‖²; of several α, the one with the least leave-one-out error is taken.
 
@@ -192,6 +167,6 @@ class Ridge(LinearAnswers, PlainRegressor):
     def path(self) -> CoefficientPath:
         """Everything that was learned for every one of `alphas`."""
         if not hasattr(self, "alphas_"):
-            raise InputError("This Ridge was not fitted to several penalties; give alphas, or call ridge_path.")
+            raise InputError("This Ridge was not fitted to several penalties; give alphas, or call coefficient_path.")
         numbers = self.alphas_, self.coefs_, self.intercepts_, self.dof_
         return CoefficientPath("Ridge", *numbers, tuple(feature_names(self)), self.loo_, self.gcv_)
