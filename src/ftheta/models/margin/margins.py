@@ -1,4 +1,4 @@
-"""Margins seen: who lies on them, within them and beyond, and which rows may be removed.
+"""A machine seen: who lies on its margins, within and beyond; is it solved; what would leaving one row out do.
 
     margin of row i    m_i = min_k t_ik f_k(x_i)       over the machines k; t_ik = ±1, on which side of k it belongs
     m > 1: beyond the margin, β = 0;    m = 1: on it, free;    m < 1: violates it, |β| = C;    m < 0: on the wrong side
@@ -6,20 +6,33 @@
 
 Without a row beyond the margin, or within the tube, the solution stays the same. For more than two classes a machine
 tells each class from all others, so a row may be on the wrong side of one and still be predicted rightly.
+
+    gap              P - D >= P - min P >= 0
+    conditions       how far any residual is from where its β allows it; |Σ β|
+    leave one out    error <= #support vectors / n,      because a row with β = 0 is right and changes nothing
+    hard margin      error <= 4 R² ‖w‖² / n,             R: radius of a ball that holds all φ(x_i)
+
 Shapes: n rows, D features, R machines, G positions along each axis.
+Reference: Vapnik, Statistical Learning Theory (1998), section 10.4; Chapelle, Vapnik, Bousquet and Mukherjee, Choosing
+Multiple Parameters for Support Vector Machines, Machine Learning 46 (2002).
 """
 
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
+from ...check import Count
+from ...errors import InputError
 from ...explain import Names, classes_of, codes, explanation, names_of, regions, targets
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result, counted
+from .kernels import Kernel
 
 ON = 1e-3  # how far from 1 a margin that counts as 1 may be
 STATES = ("beyond the margin", "on the margin", "within the margin", "on the wrong side")
 MARKERS = "osD^vPX"
+LEAST = 1e-17  # what is drawn for 0
 
 
 def margins_of(raw: np.ndarray, code: np.ndarray) -> np.ndarray:
@@ -48,12 +61,9 @@ class Margins(Result):
 
     def columns(self) -> dict[str, Any]:
         """One row per class: how many of its rows are in each state."""
-        state = states_of(self.margin)
-        each = {
-            name: [int(((state == i) & (self.code == k)).sum()) for k in range(len(self.classes))]
-            for i, name in enumerate(STATES)
-        }
-        return {"class": self.classes, "rows": [int((self.code == k).sum()) for k in range(len(self.classes))], **each}
+        state, k = states_of(self.margin), len(self.classes)
+        each = {name: np.bincount(self.code[state == i], minlength=k) for i, name in enumerate(STATES)}
+        return {"class": self.classes, "rows": np.bincount(self.code, minlength=k), **each}
 
     @property
     def caption(self) -> str:
@@ -143,11 +153,10 @@ class Tube(Result):
 
     def columns(self) -> dict[str, Any]:
         """How many rows are within the tube, on its edge and outside, and their mean absolute residuals."""
-        rest = np.abs(self.y - self.predicted)
-        state = self._states()
+        rest, state = np.abs(self.y - self.predicted), self._states()
         named = ("within the tube", "on its edge", "outside")
         mean = [rest[state == i].mean() if (state == i).any() else None for i in range(3)]
-        return {"rows": named, "count": [int((state == i).sum()) for i in range(3)], "mean |residual|": mean}
+        return {"rows": named, "count": np.bincount(state, minlength=3), "mean |residual|": mean}
 
     def _states(self) -> np.ndarray:
         away = np.abs(self.y - self.predicted) - self.epsilon
@@ -203,3 +212,140 @@ def tube(obj: Any, X: Any, y: Any, *, names: Names = None, scales: Any = None, t
     shift, scale = (0.0, 1.0) if scales is None else np.asarray(scales, dtype=float)[0]
     at = shift + scale * np.asarray(X, dtype=float)[:, 0]
     return Tube(at, truth, predicted, float(obj.epsilon_), names_of(obj, names)[0], target)
+
+
+class Optimality(Result):
+    """How well the conditions of the solution hold, machine by machine."""
+
+    machines: tuple[str, ...]  # names (R,)
+    numbers: dict[str, list[float]]  # of each (R,)
+    tol: float
+
+    def columns(self) -> dict[str, Any]:
+        """Objectives, their gap, the largest violation of a condition, |Σ β|, and the support vectors."""
+        named = {name: name for name in ("primal", "dual", "gap")}
+        named |= {"largest violation": "violation", "|sum of β|": "sum"}
+        named |= {"rows": "rows", "support vectors": "support", "of them free": "free"}
+        return {"machine": self.machines, **{name: self.numbers[key] for name, key in named.items()}}
+
+    @property
+    def shares(self) -> dict[str, np.ndarray]:
+        """What is drawn, without units (R,)."""
+        scale = np.maximum(np.abs(self.numbers["primal"]), np.finfo(float).tiny)
+        size = np.array(self.numbers["norm"]) + 1
+        return {
+            "duality gap / objective": np.abs(self.numbers["gap"]) / scale,
+            "violation of a condition": np.array(self.numbers["violation"]) / size,
+            "|sum of β|": np.array(self.numbers["sum"]),
+        }
+
+    @property
+    def caption(self) -> str:
+        """The largest of them."""
+        gap = self.shares["duality gap / objective"].max()
+        return f"The objective is at most a share {gap:.1g} above its minimum; tol was {self.tol:g}."
+
+    @drawn
+    def figure(self) -> Figure:
+        """Each number on a logarithmic scale, beside the tolerance."""
+        figure, axes = canvas(width=6.8, height=1.6 + 0.4 * len(self.machines))
+        for i, (name, values) in enumerate(self.shares.items()):
+            places = np.arange(len(values)) + 0.2 * (i - 1)
+            axes.plot(np.maximum(values, LEAST), places, "os^"[i], color=PALETTE[i], label=name)
+        axes.axvline(self.tol, color=GREY, ls="--", label="tol")
+        axes.set(xscale="log", title="Optimality", xlabel="how far from 0", ylabel="machine", xlim=(LEAST / 2, None))
+        axes.set_yticks(range(len(self.machines)), self.machines)
+        axes.set_ylim(-0.6, len(self.machines) - 0.4)
+        legend(figure)
+        return figure
+
+
+@explanation("optimality")
+def optimality(obj: Any) -> Optimality:
+    """The duality gap and the conditions of the solution of a support vector machine.
+
+    Args:
+        obj: A fitted SVMClassifier or SVMRegressor.
+
+    Example:
+        >>> from ftheta import SVMClassifier
+        >>> optimality(SVMClassifier(kernel="linear").fit([[0.0], [2]], [0, 1])).table().columns["primal"]
+        [0.5]
+    """
+    found = {name: list(values) for name, values in obj.optimality_.items()}
+    n = len(found["gap"])
+    names = ("f",) if n == 1 else tuple(map(str, getattr(obj, "classes_", range(n))))
+    return Optimality(names, found, float(obj.tol))
+
+
+class LeaveOneOut(Result):
+    """The error of leaving one row out, beside its bounds."""
+
+    rows: int
+    refits: int  # of support vectors; all other rows are right
+    error: float
+    bounds: dict[str, float | None]  # None: holds for a hard margin between two classes only
+
+    def columns(self) -> dict[str, Any]:
+        """The measured error and every bound."""
+        values = {"measured": self.error, **self.bounds}
+        return {"what": list(values), "share of the rows": list(values.values())}
+
+    @property
+    def caption(self) -> str:
+        """What is bounded."""
+        return (
+            f"Leaving one row out, {self.error:.1%} of {self.rows} rows are predicted wrongly; {self.refits} fits "
+            "without a support vector tell, for a row that is none changes nothing."
+        )
+
+    @drawn
+    def figure(self) -> Figure:
+        """Bars of the error and of its bounds."""
+        values = {name: value for name, value in {"measured": self.error, **self.bounds}.items() if value is not None}
+        figure, axes = canvas(width=6.4, height=1.4 + 0.5 * len(values))
+        axes.barh(list(values), list(values.values()), color=[PALETTE[0], *[GREY] * (len(values) - 1)])
+        for i, value in enumerate(values.values()):
+            axes.text(min(value, 1.0), i, f" {value:.3g}", va="center")
+        axes.set(title="Leaving one out", xlabel="share of the rows that are wrong", ylabel="", xlim=(0, 1.15))
+        axes.invert_yaxis()
+        return figure
+
+
+@explanation("leave-one-out", all_rows=True)
+def leave_one_out(obj: Any, X: Any, y: Any, *, most: Count = 1000) -> LeaveOneOut:
+    """The leave-one-out error of a classifier, measured, beside what its support vectors and its margin promise.
+
+    Args:
+        obj: A fitted SVMClassifier; copies of it are fitted, without weights of rows.
+        X: The rows that it was fitted to (n, D).
+        y: Their classes (n,).
+        most: Support vectors up to which they are left out.
+
+    Example:
+        >>> from ftheta import SVMClassifier
+        >>> X, y = [[1.0, 1], [2, 2], [0, 0], [-1, 0]], [1, 1, 0, 0]
+        >>> leave_one_out(SVMClassifier(kernel="linear", C=np.inf).fit(X, y), X, y).bounds["support vectors / n"]
+        0.5
+    """
+    x, raw = np.asarray(X, dtype=float), obj.decision_function(X)
+    labels = targets(y, len(x))
+    support = np.flatnonzero(margins_of(raw, codes(y, len(x), obj.classes_)) <= 1 + ON)
+    if len(support) > most:
+        raise InputError(f"The model has {len(support):,} support vectors, and most={most}. Give fewer rows, or most=.")
+    wrong = 0
+    for i in support:
+        kept = np.arange(len(x)) != i
+        alone = len(np.unique(labels[kept])) < len(obj.classes_)  # the only row of its class
+        model: Any = clone(obj)
+        wrong += alone or bool(model.fit(x[kept], labels[kept]).predict(x[i : i + 1])[0] != labels[i])
+    hard = np.isinf(obj.C) and len(obj.classes_) == 2
+    radius = 4 * _radius(obj, x) * obj.optimality_["norm"][0] ** 2 / len(x) if hard else None
+    bounds = {"support vectors / n": len(support) / len(x), "4 R² ‖w‖² / n": radius}
+    return LeaveOneOut(len(x), len(support), wrong / len(x), bounds)
+
+
+def _radius(obj: Any, x: np.ndarray) -> float:
+    """R² of the ball around the mean of φ(x): K(x, x) - 2 mean K(x, ·) + mean K."""
+    k = Kernel(obj.kernel, obj.degree, obj.coef0, obj.sigma_)(x, x)
+    return float((np.diagonal(k) - 2 * k.mean(0) + k.mean()).max())

@@ -134,8 +134,7 @@ class _Radial(Plain):
 
     def bumps(self, X: ArrayLike) -> np.ndarray:
         """Outputs of the units: (n, J)."""
-        x = self._table(X)
-        return units(x, self.centers_, self.widths_, self.basis)
+        return self._by_parts(lambda bumps: bumps, X)
 
     def _by_parts(self, f: Callable[[np.ndarray], np.ndarray], X: ArrayLike) -> np.ndarray:
         """f of the bumps of some rows at a time: all of them may be far more numbers than X."""
@@ -175,18 +174,16 @@ class RBFRegressor(_Radial, PlainRegressor):
         return self._by_parts(lambda bumps: bumps @ self.coef_ + self.intercept_, X)
 
     def _learn_weights(self, rows: Rows, weight: np.ndarray) -> None:
-        phi = units(rows.x, self.centers_, self.widths_, self.basis)
         if self.centers == "all":
             return self._regularized(rows, weight)
+        phi, y = units(rows.x, self.centers_, self.widths_, self.basis), rows.y.reshape(len(rows.y), -1)
+        middle, mean = (np.average(a, axis=0, weights=weight) for a in (phi, y))
         root = np.sqrt(weight)[:, None]
-        middle, mean = np.average(phi, axis=0, weights=weight), np.average(rows.y, axis=0, weights=weight)
         penalty = np.sqrt(self.l2 * weight.sum()) * np.eye(phi.shape[1])
         left = np.vstack([root * (phi - middle), penalty])
-        y = rows.y.reshape(len(rows.y), -1)
-        right = np.vstack([root * (y - np.average(y, axis=0, weights=weight)), np.zeros((len(penalty), y.shape[1]))])
-        w = np.linalg.lstsq(left, right)[0]
-        self.coef_ = w.reshape(-1, *rows.y.shape[1:])
-        self.intercept_ = mean - middle @ self.coef_
+        right = np.vstack([root * (y - mean), np.zeros((len(penalty), y.shape[1]))])
+        self.coef_ = np.linalg.lstsq(left, right)[0].reshape(-1, *rows.y.shape[1:])
+        self.intercept_ = mean.reshape(rows.y.shape[1:])[()] - middle @ self.coef_
 
     def _regularized(self, rows: Rows, weight: np.ndarray) -> None:
         """(G + λ W⁻¹) w = y with the mean y and the weight W of equal rows, λ = l2 Σ W."""
@@ -194,15 +191,13 @@ class RBFRegressor(_Radial, PlainRegressor):
         mass = np.bincount(place.ravel(), weights=weight)
         columns = rows.y.reshape(len(rows.y), -1)
         y = np.stack([np.bincount(place.ravel(), weights=weight * column) for column in columns.T], 1) / mass[:, None]
-        gram = units(self.centers_, self.centers_, self.widths_, self.basis)
-        w = np.linalg.lstsq(gram + self.l2 * mass.sum() * np.diag(1 / mass), y)[0]
-        self.coef_ = w.reshape(-1, *rows.y.shape[1:])
+        gram = units(self.centers_, self.centers_, self.widths_, self.basis) + self.l2 * mass.sum() * np.diag(1 / mass)
+        self.coef_ = np.linalg.lstsq(gram, y)[0].reshape(-1, *rows.y.shape[1:])
         self.intercept_ = np.zeros(rows.y.shape[1:])[()]
 
     def _start(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         self._learn_weights(Rows(x, y, None), np.ones(len(x)))
-        first = np.vstack([self.coef_.reshape(len(self.centers_), -1), np.reshape(self.intercept_, (1, -1))])
-        first[-1] -= np.mean(y.reshape(len(y), -1), 0)
+        first = np.vstack([self.coef_.reshape(len(self.centers_), -1), self.intercept_ - y.mean(0)])
         return first / self._scale(y)
 
     def _scale(self, y: np.ndarray) -> np.ndarray:
@@ -238,10 +233,8 @@ class RBFClassifier(_Radial, PlainClassifier):
         if self.centers == "all":
             raise InputError('centers="all" is for numbers, by RBFRegressor. Use centers="kmeans" or "random".')
         phi = units(rows.x, self.centers_, self.widths_, self.basis)
-        self.output_ = self._logistic().fit(phi, self.classes_[rows.y], weight)
-
-    def _logistic(self) -> Any:
-        return catalog.resolve("linear", "table", "classify")(l2=self.l2)
+        output: Any = catalog.resolve("linear", "table", "classify")(l2=self.l2)
+        self.output_ = output.fit(phi, self.classes_[rows.y], weight)
 
     def _start(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.zeros((len(self.centers_) + 1, len(self.classes_)))

@@ -112,11 +112,9 @@ class _Machine(Plain):
 
 def _merged(rows: Rows) -> Rows:
     """Equal rows as one with the sum of their weights: the same solution, and fewer unknowns."""
-    both = np.column_stack([rows.x, rows.y])
-    found, where = np.unique(both, axis=0, return_inverse=True)
-    weight = np.ones(len(both)) if rows.weight is None else rows.weight
-    y = found[:, -1].astype(rows.y.dtype)
-    return Rows(np.ascontiguousarray(found[:, :-1]), y, np.bincount(where.ravel(), weights=weight))
+    found, where = np.unique(np.column_stack([rows.x, rows.y]), axis=0, return_inverse=True)
+    weight = np.bincount(where.ravel(), weights=rows.weight).astype(float)
+    return Rows(np.ascontiguousarray(found[:, :-1]), found[:, -1].astype(rows.y.dtype), weight)
 
 
 class SVMClassifier(PlainClassifier, _Machine):
