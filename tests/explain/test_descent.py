@@ -108,17 +108,11 @@ RNG = np.random.default_rng(0)
 G = RNG.normal(size=(12, 3))
 
 
-@pytest.mark.ledger(
-    "A134",
-    covers="ftheta.explain.updates",
-    says="with opposite gradients v(2) = 0; the sentence before assumes μ ≈ 1",
-    printed=0.0,
-    right=0.01,
-)
-def test_opposite_gradients_leave_a_velocity_and_equal_ones_build_it_up(ledger):
+@pytest.mark.ledger("A134", covers="ftheta.explain.updates")
+def test_opposite_gradients_leave_a_velocity_and_equal_ones_build_it_up():
+    """v(2) = η (1 - μ) g for gradients g and -g: 0 in the limit of μ = 1."""
     opposite = updates("momentum", [1.0, -1.0], lr=0.1).updates["momentum"][:, 0]
-    assert opposite[0] == pytest.approx(-0.1)
-    ledger(opposite[1])
+    np.testing.assert_allclose(opposite, [-0.1, 0.01])
     np.testing.assert_allclose(updates("momentum", [1.0, 1.0], lr=0.1).updates["momentum"][:, 0], [-0.1, -0.19])
 
 

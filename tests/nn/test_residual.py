@@ -263,7 +263,13 @@ def test_three_blocks_have_eight_paths_and_survive_the_loss_of_one():
 # --- signals in deep stacks -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.ledger("A271", covers="ftheta.nn.Residual", printed="vanishing or exploding", right="vanishing")
+@pytest.mark.ledger(
+    "A271",
+    covers="ftheta.nn.Residual",
+    says="skip connections reduce vanishing or exploding gradients",
+    printed="vanishing or exploding",
+    right="vanishing",
+)
 def test_skips_cure_vanishing_gradients_and_do_not_prevent_growth(ledger):
     """Where plain layers explode, those with skips explode the more."""
 

@@ -28,6 +28,7 @@ def bowl(point, report=None):
     return -((point["x"] - 1) ** 2) - abs(point["n"] - 5) - (np.log10(point["lr"]) + 2) ** 2 - len(point["c"])
 
 
+@pytest.mark.ledger("A166", covers="ftheta.selection.trials_of")
 @pytest.mark.parametrize("search", SEARCHES)
 def test_points_lie_in_the_space_and_the_best_is_the_largest(search):
     made = Search(SPACE, search=search, seed=3)

@@ -129,7 +129,13 @@ def test_only_scaled_variables_regress_towards_the_mean(ledger):
     assert slope(x / x.std(), y / y.std()) == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-9)
 
 
-@pytest.mark.ledger("A038", covers="ftheta.models.LinearRegression", printed="short", right="tall")
+@pytest.mark.ledger(
+    "A038",
+    covers="ftheta.models.LinearRegression",
+    says="2025: tall fathers have short sons, short fathers have tall sons",
+    printed="short",
+    right="tall",
+)
 def test_sons_of_tall_fathers_are_tall_but_less_so(ledger):
     father, noise = np.random.default_rng(0).standard_normal((2, 200_000))
     son = 2 / 3 * father + np.sqrt(5) / 3 * noise

@@ -90,7 +90,9 @@ def _one(words: tuple[str, ...], as_json: bool) -> None:
         if record[key] not in (None, ""):
             echo(f"{key.replace('_', ' ')}: {record[key]}")
     for check in record["checks"]:
-        answer = {True: "holds", False: "fails", None: "undecided"}[check["holds"]]
+        answer = (
+            "not stated" if check["missing"] else {True: "holds", False: "fails", None: "undecided"}[check["holds"]]
+        )
         echo(f"  {check['text']}: {answer} {check['number']}")
     for place in record["evidence"]:
         echo(f"evidence: {place}")

@@ -121,6 +121,7 @@ def test_what_a_solver_finds_from_random_starts_is_among_them(seed):
         assert np.abs(found - x).max(1).min() < 1e-8
 
 
+@pytest.mark.ledger("B271", covers="ftheta.models.energy.rules.equilibria")
 @pytest.mark.parametrize("seed", range(6))
 def test_a_push_grows_or_dies_as_the_kind_says(seed):
     rng = np.random.default_rng(seed)

@@ -229,7 +229,13 @@ def test_a_prediction_is_the_intercept_and_a_weighted_sum():
     assert model.predict(rows) == pytest.approx([25.684211 + 0.936842 * age + 5.789474 * bmi for age, bmi in rows])
 
 
-@pytest.mark.ledger("A015", covers="ftheta.models.LinearRegression", printed="f(x) = 0", right="y = f(x)")
+@pytest.mark.ledger(
+    "A015",
+    covers="ftheta.models.LinearRegression",
+    says="θ₀ dictates the elevation of the hyperplane corresponding to f(x) = 0",
+    printed="f(x) = 0",
+    right="y = f(x)",
+)
 def test_the_intercept_is_the_height_of_the_graph_above_0_and_not_where_it_is_0(ledger):
     x = np.array([[0.0], [1], [3]])
     line = LinearRegression().fit(x, 1 + 2 * x[:, 0])

@@ -31,7 +31,13 @@ def normal_equations(a, b, jitter=0.0):
     return np.linalg.solve(a.T @ a + jitter * np.eye(a.shape[1]), a.T @ b)
 
 
-@pytest.mark.ledger("A024", covers="ftheta.models.LinearRegression", printed="basis functions", right="responses")
+@pytest.mark.ledger(
+    "A024",
+    covers="ftheta.models.LinearRegression",
+    says="β can be written as Σ w_i y_i where y_i are the chosen basis functions",
+    printed="basis functions",
+    right="responses",
+)
 def test_every_coefficient_is_a_weighted_sum_of_the_responses(ledger):
     w = solve(PATIENTS, np.eye(5))
     assert w.shape == (3, 5)

@@ -20,19 +20,13 @@ def logistic_map(n, r=3.8):
     return np.array(y)
 
 
-@pytest.mark.ledger(
-    "B256",
-    covers="ftheta.models.sequence.lagged.MLPForecaster",
-    says="y_{k+1} = w' tanh(V [y_k, ..., y_{k-p}] + β), p the number of lags",
-    printed=3.0,
-    right=4.0,
-)
-def test_one_step_is_a_line_of_tanh_units_of_the_lags(ledger):
+@pytest.mark.ledger("B256", covers="ftheta.models.sequence.lagged.MLPForecaster")
+def test_one_step_is_a_line_of_tanh_units_of_the_lags():
     """ŷ_{k+1} = wᵀ tanh(V (y_k, ..., y_{k-p}) + β), standardized, with a bias; for p = 3 there are four inputs."""
     y = logistic_map(80)
     model = models.MLPForecaster(lags=4, hidden=(5,), epochs=2, **PLAIN).fit(y)
     v, beta, w, bias = (p.detach().double().numpy() for p in model.module_.parameters())
-    ledger(v.shape[1])
+    assert v.shape == (5, 4)
     z = (y[-4:] - y.mean()) / y.std()
     np.testing.assert_allclose(
         model.predict()[0], (w @ np.tanh(v @ z + beta) + bias)[0] * y.std() + y.mean(), rtol=1e-5

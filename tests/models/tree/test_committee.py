@@ -55,7 +55,13 @@ def test_errors_that_are_not_correlated_are_divided_by_the_number_of_members():
         np.testing.assert_allclose(made.correlation[0, 1:], rho)
 
 
-@pytest.mark.ledger("B246", covers="ftheta.models.tree.ensembles", printed=5.0, right=1.0)
+@pytest.mark.ledger(
+    "B246",
+    covers="ftheta.models.tree.ensembles",
+    says="by Cauchy's inequality ((1/L) Σ ε_i)² <= Σ ε_i², so E_COM <= E_AVG",
+    printed=5.0,
+    right=1.0,
+)
 def test_the_committee_is_never_worse_than_the_mean_of_its_members(ledger):
     rng = np.random.default_rng(0)
     for _ in range(20):

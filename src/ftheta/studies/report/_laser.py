@@ -1,4 +1,4 @@
-"""Free runs of the study of the laser: the mean of them, and a picture beside the test values."""
+"""The study of the laser: the chosen perceptron, the mean of free runs, a picture of them beside the test values."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,7 @@ from ...data import load
 from ...plots import GREY, PALETTE, Figure, canvas
 from .. import Measured
 
+REGIME = "the training of the networks (optimizer, epochs) and the spread over seeds"
 OFFICIAL = 100  # steps of the test part of santafe-laser; another length is of the small run on other data
 
 
@@ -15,6 +16,13 @@ def held_values(m: Measured) -> np.ndarray:
     """The test values."""
     steps = m["free run"].shape[-1]
     return np.asarray(load("santafe-laser" if steps == OFFICIAL else "iris").x, float).ravel()[-steps:]
+
+
+def chosen(m: Measured) -> str:
+    """The perceptron with the smallest score."""
+    return min(
+        (net for net in m.axes["net"] if net.startswith("mlp")), key=lambda n: m.at("log MSE of folds", net=n).mean()
+    )
 
 
 def ensemble(m: Measured, net: str) -> float:

@@ -22,7 +22,7 @@ from ...draw import Draw
 from ...errors import NonFiniteError
 from ...nn import Recurrent
 from ...train import Training
-from .. import Checks, Measured, Study, holds, less, more
+from .. import Checks, Measured, Study, holds, less, missing, more
 from ._reader import Reader, train
 
 
@@ -73,3 +73,4 @@ def trainable(m: Measured) -> Checks:
     yield holds("the norm of the gradient is above 100 at the start, in every seed", least > 100, f"{least:.3g}")
     yield more("without a limit: at every rate more than half of the variance is left", error[0], 0.5)
     yield less("with a limit of 1: at the best rate less than 5 % is left", error[1], 0.05)
+    yield missing("the text under the heading")
