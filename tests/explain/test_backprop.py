@@ -1,5 +1,6 @@
 """Back-propagation by hand: every number against autograd and central differences; the examples of the sources."""
 
+import inspect
 import itertools
 import re
 
@@ -278,6 +279,18 @@ def central(net, x, y, each, eps=1e-5):
 
 def half(raw, y):
     return (raw[:, 0] - y) ** 2 / 2
+
+
+@pytest.mark.parametrize("of", [nn.BCEWithLogitsLoss, nn.CrossEntropyLoss, nn.MSELoss, nn.L1Loss])
+def test_a_loss_with_options_has_no_formula_of_its_own(of):
+    x, raw = torch.tensor([[0.5], [-1.0]]).double(), 2 if of is nn.CrossEntropyLoss else 1
+    y = torch.tensor([0, 1]) if raw == 2 else torch.tensor([[0.0], [1.0]]).double()
+    net = seeded(lambda: nn.Linear(1, raw))
+    options = {"weight": torch.ones(raw), "pos_weight": torch.full((1,), 3.0), "label_smoothing": 0.2}
+    assert backprop(net, x, y, of(reduction="none")).words != ("ℓ = f(raw, y)", "δ = ∂ℓ/∂raw")
+    for name in options.keys() & inspect.signature(of).parameters.keys():
+        loss = of(reduction="none", **{name: options[name]}).double()
+        assert backprop(net, x, y, loss).words == ("ℓ = f(raw, y)", "δ = ∂ℓ/∂raw"), name
 
 
 @pytest.mark.ledger("B159", covers="ftheta.explain.backprop")

@@ -42,6 +42,10 @@ def test_the_boundary_of_two_gaussians_of_one_covariance(ledger):
     x = np.random.default_rng(1).normal(size=(20, 2))
     first, second = (multivariate_normal(m, C).logpdf(x) for m in (M1, M2))
     np.testing.assert_allclose(second - first, x @ w + b, atol=1e-12)
+    m, n = np.array([1.5, -0.5]), np.array([-1.0, 2.0])  # neither in the origin, and classes of unlike frequency
+    w, b = gaussian_boundary(m, n, C, (0.9, 0.1))
+    first, second = (multivariate_normal(mean, C).logpdf(x) + np.log(p) for mean, p in ((m, 0.9), (n, 0.1)))
+    np.testing.assert_allclose(second - first, x @ w + b, atol=1e-12)
     ledger(multivariate_normal([0.0] * 3, np.eye(3)).pdf([0.0] * 3))  # 1 / (2π √|C|) is for two dimensions
 
 

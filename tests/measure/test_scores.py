@@ -71,6 +71,19 @@ def test_labels_have_the_scores_that_their_probabilities_would_have():
         measure.labels([0, 1], [7, 1], classes=[0, 1])
 
 
+@pytest.mark.parametrize(
+    "row", [[0.2, 0.7], [0.6, 0.5], [-0.1, 1.1], [1.5, -0.5], [np.nan, 1.0], [np.inf, 0.0], [0.0, 0.0]]
+)
+@pytest.mark.parametrize("of", [classification, measure.roc, measure.calibration, measure.rejection, measure.decide])
+def test_one_row_that_holds_no_probabilities_is_named(of, row):
+    p = np.tile([0.3, 0.7], (6, 1))
+    given = () if of is measure.decide else ([0, 1, 0, 1, 0, 1],)
+    of(*given, p)
+    p[4] = row
+    with pytest.raises(InputError, match="Row 4 of p is"):
+        of(*given, p)
+
+
 def brute(metric, n, resamples=400):
     rng = np.random.default_rng(7)
     with config_context(assume_finite=True, skip_parameter_validation=True):  # a third faster

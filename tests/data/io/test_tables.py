@@ -100,6 +100,15 @@ def test_the_same_cells_give_the_same_data_set(content, tmp_path):
         read(tmp_path / "t", "z")
 
 
+def test_blanks_around_the_names_of_columns_are_no_part_of_them(tmp_path):
+    padded = [[" size", "color ", "  day\t", " ok ", " y"], *ROWS[1:]]
+    text = "\n".join(",".join("" if v is None else str(v) for v in row) for row in padded).encode()
+    columns = json.dumps(dict(zip(padded[0], zip(*padded[1:], strict=True), strict=True))).encode()
+    for content in (xlsx(padded), json.dumps(records(padded)).encode(), lines(padded), columns, text):
+        (tmp_path / "t").write_bytes(content)
+        assert list(read(tmp_path / "t", "y").feature_names) == ROWS[0][:-1]
+
+
 @pytest.mark.parametrize(
     "content",
     [

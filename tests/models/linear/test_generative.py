@@ -16,6 +16,7 @@ from ftheta.models import (
     LinearDiscriminant,
     QuadraticDiscriminant,
 )
+from ftheta.results import percent
 
 GAUSSIAN = [LinearDiscriminant, QuadraticDiscriminant, FisherDiscriminant, GaussianNaiveBayes]
 every = pytest.mark.parametrize("cls", [*GAUSSIAN, DiscreteNaiveBayes])
@@ -133,11 +134,20 @@ def test_class_means_are_compared_in_standard_deviations_of_all_rows():
 
 def test_class_axes_are_fishers_and_their_boundary_is_the_models():
     x, y = load_iris(return_X_y=True)
-    found = explain.class_axes(LinearDiscriminant().fit(x, y), x, y, names=list("abcd"), classes=["s", "c", "g"])
-    truth = LinearDiscriminantAnalysis(solver="eigen").fit(x, y).transform(x)
-    np.testing.assert_allclose(abs(np.corrcoef(np.c_[found.rows, truth].T)[:2, 2:]), np.eye(2), atol=1e-6)
-    np.testing.assert_allclose(np.mean([found.rows[y == k].var(0) for k in range(3)], axis=0), 1, atol=1e-9)
-    assert found.agreement == 1 and found.classes == ("s", "c", "g") and "c, " in found.caption
+    few = np.r_[:50, 60:90, 140:150]
+    for rows in (np.arange(150), few):  # classes of one size, and of 50, 30 and 10 rows
+        a, b = x[rows], y[rows]
+        found = explain.class_axes(LinearDiscriminant().fit(a, b), a, b, names=list("abcd"), classes=["s", "c", "g"])
+        eigen = LinearDiscriminantAnalysis(solver="eigen").fit(a, b)
+        np.testing.assert_allclose(
+            abs(np.corrcoef(np.c_[found.rows, eigen.transform(a)].T)[:2, 2:]), np.eye(2), atol=1e-6
+        )
+        shares = [f"axis {k + 1} ({percent(s)} of the" for k, s in enumerate(eigen.explained_variance_ratio_)]
+        assert all(name.startswith(share) for name, share in zip(found.names, shares, strict=True))
+        within = np.average([found.rows[b == k].var(0) for k in range(3)], axis=0, weights=np.bincount(b))
+        np.testing.assert_allclose(within, 1, atol=1e-9)
+        assert found.agreement == 1
+    assert found.classes == ("s", "c", "g") and "c, " in found.caption
     two = explain.class_axes(QuadraticDiscriminant().fit(x[:100], y[:100]), x[:100], y[:100])
     rest = np.concatenate([part - part.mean(0) for part in (two.rows[:50], two.rows[50:])])
     np.testing.assert_allclose(np.cov(rest.T, bias=True), np.eye(2), atol=1e-8)  # axis 2 is uncorrelated with axis 1

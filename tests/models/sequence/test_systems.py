@@ -152,6 +152,10 @@ def test_white_errors_pass_and_others_do_not():
         assert found.p == pytest.approx(float(truth), rel=1e-9)
     assert white.p > 0.05 > red.p and "look white" in white.caption and "not white" in red.caption
     assert int(np.argmax(np.abs(models.ResidualTests.of(late, {"u": u}).cross["u"]))) == 3
+    for sign in (1, -1):  # a slow input acts at several lags
+        slow = lfilter([1], [1, -0.9], u)
+        found = models.ResidualTests.of(e + sign * 0.3 * slow, {"u": slow, "other": rng.normal(size=400)})
+        assert found.caption.endswith("; they depend on u.")
     assert white.auto[0] == pytest.approx(np.corrcoef(e[1:], e[:-1])[0, 1], abs=0.01)
 
 

@@ -141,8 +141,8 @@ def words_of_loss(loss: Any, y: Any) -> tuple[str, str]:
     if loss is usual:
         loss = nn.CrossEntropyLoss if not y.is_floating_point() else half_square
     key = loss if loss in _LOSS_WORDS else type(loss)
-    options = ("weight", "pos_weight", "label_smoothing")
-    plain = all(getattr(loss, name, None) in (None, 0.0) for name in options)
+    options = (getattr(loss, name, None) for name in ("weight", "pos_weight", "label_smoothing"))
+    plain = all(value is None or (isinstance(value, float) and not value) for value in options)
     return _LOSS_WORDS[key] if key in _LOSS_WORDS and plain else ("ℓ = f(raw, y)", "δ = ∂ℓ/∂raw")
 
 
