@@ -108,7 +108,9 @@ def test_a_plain_module_has_the_usual_loss():
 def test_an_estimator_that_is_not_fitted_has_nothing_to_explain_but_how_it_would_begin():
     for estimator in catalog.all_estimators().values():
         takes_one = hasattr(estimator, "prepare")
-        assert explain.available(estimator()) == (["learning-rate", "gradient-history"] if takes_one else [])
+        assert explain.available(estimator()) == (
+            ["learning-rate", "batch-size", "gradient-history"] if takes_one else []
+        )
     with pytest.raises(InputTypeError, match="needs an nn.Module or a fitted estimator"):
         explain.summary(MLPClassifier())
 

@@ -84,6 +84,8 @@ from .predictions.training import Curves as Curves
 from .predictions.training import GradientHistory as GradientHistory
 from .predictions.training import curves as curves
 from .predictions.training import gradient_history as gradient_history
+from .surface.batch_size import BatchSize as BatchSize
+from .surface.batch_size import batch_size as batch_size
 from .surface.descent import Trajectories as Trajectories
 from .surface.descent import Updates as Updates
 from .surface.descent import trajectories as trajectories

@@ -80,12 +80,12 @@ class LearningRate(Result):
         return figure
 
 
-def _takes_rate(estimator: Any) -> bool:
+def takes_rate(estimator: Any) -> bool:
     return optim.rule(estimator.optimizer).needs == "gradient"
 
 
 def _can_tell(estimator: Any) -> bool:
-    return _takes_rate(estimator) and (not hasattr(estimator, "module_") or has_surface(estimator))
+    return takes_rate(estimator) and (not hasattr(estimator, "module_") or has_surface(estimator))
 
 
 @explanation("learning-rate", when=_can_tell)
@@ -118,7 +118,7 @@ def learning_rate(
     """
     if not low < high:
         raise InputError(f"low={low} and high={high}; low must be below high.")
-    if not _takes_rate(estimator):
+    if not takes_rate(estimator):
         raise InputError(
             f"optimizer={estimator.optimizer!r} finds the length of its steps itself, so no rate has to be found for "
             "it; leave lr as it is, or choose a rule that takes a rate, e.g. optimizer='adam'."
