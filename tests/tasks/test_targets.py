@@ -9,8 +9,7 @@ from sklearn.utils import compute_class_weight
 from ftheta import likelihoods
 from ftheta.data import TargetSpec
 from ftheta.errors import InputError, InputTypeError
-from ftheta.tasks import TASKS, Classify, Forecast, Generate, Recall, Regress, Segment, Tag, Task, Transform
-from tests.toys.kinds import Detect
+from ftheta.tasks import TASKS, Classify, Detect, Forecast, Generate, Recall, Regress, Segment, Tag, Task, Transform
 
 
 def test_the_table_of_tasks_has_every_task_under_its_name():

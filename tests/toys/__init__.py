@@ -6,8 +6,6 @@ entry point of the small distribution in `dist/`.
 
 from ftheta.catalog import Card, DataCard
 
-from . import kinds as kinds
-
 CARDS = [
     Card("toy-sequences", {("sequence", "classify"): "tests.toys.sequences:ToySequences"}, "Classify sequences."),
     Card("toy-characters", {("text", "generate"): "tests.toys.characters:ToyCharacters"}, "A model of characters."),

@@ -12,12 +12,12 @@ from torch import nn
 from torch.nn import functional as F
 
 from ftheta.check import Count
-from ftheta.data.kinds.sequence import FIRST
+from ftheta.data.kinds import Text
+from ftheta.data.kinds.sequence import FIRST, decode, encode, vocabulary_size
 from ftheta.draw import Draw, seed_of
 from ftheta.models import NeuralEstimator
 from ftheta.tasks import Generate
 from ftheta.train import Supervised
-from tests.toys.kinds import Characters, decode, encode, vocabulary_size
 
 
 class Letters(nn.Module):
@@ -45,7 +45,7 @@ class ToyCharacters(NeuralEstimator):
     units: Count = 16
 
     def kind(self):
-        return Characters(self.window)
+        return Text(self.window)
 
     def task(self):
         return Generate()

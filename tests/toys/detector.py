@@ -12,9 +12,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from ftheta.check import Count
+from ftheta.data.kinds import Boxes
 from ftheta.models import NeuralEstimator
+from ftheta.tasks import Detect
 from ftheta.train import Loss, Objective
-from tests.toys.kinds import Boxes, Detect
 
 
 class Grid(nn.Module):

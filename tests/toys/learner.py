@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from ftheta.check import Count, Positive, Share
+from ftheta.data.kinds import Environment
 from ftheta.draw import Draw
 from ftheta.models import Stepped
 from ftheta.tasks import Task
 from ftheta.train import Steps
-from tests.toys.kinds import Environment
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,6 @@ class InputSpec(NamedTuple):
 class TargetSpec(NamedTuple):
     """What is predicted, and what was learned from y."""
 
-    kind: str  # binary, multiclass, multilabel, regression, segment, tag, forecast or none
+    kind: str  # binary, multiclass, multilabel, regression, segment, tag, detect, forecast or none
     n: int = 1  # number of classes, labels or columns; 2 for binary
     facts: Mapping[str, Any] = {}  # classes, weights of the classes, mean and scale of y

@@ -6,16 +6,16 @@ from .classify import Classify, class_names, class_weights, encode_labels, learn
 from .forecast import Forecast
 from .generate import Generate, Recall, Transform
 from .regress import Regress
-from .segment import Segment
+from .segment import Detect, Segment
 from .tag import Tag
 
 __all__ = [
-    "TASKS", "Classify", "Forecast", "Generate", "Recall", "Regress", "Segment", "Tag", "Task", "Transform",
+    "TASKS", "Classify", "Detect", "Forecast", "Generate", "Recall", "Regress", "Segment", "Tag", "Task", "Transform",
     "class_names", "class_weights", "encode_labels", "learn_classes", "task_name", "tasks_of", "warn_unseen",
 ]  # fmt: skip
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Classify, Regress, Segment, Tag, Recall, Generate, Transform, Forecast)
+    task.name: task for task in (Classify, Regress, Segment, Tag, Recall, Generate, Transform, Forecast, Detect)
 }
 """Every task by its name."""
 

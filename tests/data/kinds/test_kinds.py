@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from ftheta.data import InputSpec
-from ftheta.data.kinds import KINDS, Images, Kind, Sequences, Table
+from ftheta.data.kinds import KINDS, Boxes, Environment, Images, Kind, Sequences, Table, Text
+from ftheta.data.kinds.sequence import decode, encode
 from ftheta.draw import Draw
 from ftheta.errors import InputError, InputTypeError
-from tests.toys.kinds import Boxes, Characters, Environment, decode, encode
 
 
 class Owner:
@@ -27,8 +27,7 @@ def batches(inputs, y=None, weight=None, *, size=100, shuffle=False, epoch=0):
 
 
 def test_the_table_of_kinds_has_every_kind_under_its_name():
-    toys = {"boxes", "environment"}
-    assert set(KINDS) == {"table", "image", "series", "sequence", "text"} | toys
+    assert set(KINDS) == {"table", "image", "series", "sequence", "text", "boxes", "environment"}
     assert all(issubclass(kind, Kind) and kind.name == name for name, kind in KINDS.items())
     assert [name for name, kind in KINDS.items() if kind.merge] == ["table"]
     assert [name for name, kind in KINDS.items() if kind.split == "chronological"] == ["series", "text"]
@@ -190,7 +189,7 @@ def test_what_is_not_a_list_of_sequences_is_refused(X):
 
 
 def test_text_is_numbers_of_characters_and_comes_back():
-    found = Characters(window=4).check("hello, wörld 🙂!" * 3, Owner())
+    found = Text(window=4).check("hello, wörld 🙂!" * 3, Owner())
     for text in ("hello", "wörld 🙂"):
         assert decode(encode(text, found.spec), found.spec) == text
     assert decode(encode("hexe", found.spec), found.spec) == "he\ufffde"
@@ -202,7 +201,7 @@ def test_text_is_numbers_of_characters_and_comes_back():
 
 
 def test_windows_of_a_text_start_elsewhere_in_every_epoch():
-    found = Characters(window=8).check("abcdefghijklmnopqrstuvwxyz" * 20, Owner())
+    found = Text(window=8).check("abcdefghijklmnopqrstuvwxyz" * 20, Owner())
     assert len({batches(found, shuffle=True, size=5, epoch=e)[0].x[0, 0].item() for e in range(10)}) > 1
 
 
@@ -215,14 +214,14 @@ def test_steps_of_a_text_are_taken_as_they_follow_each_other():
 
 
 def test_documents_are_padded():
-    (batch,) = batches(Characters().check(["ab", "a", "babb"], Owner()), [0, 1, 0])
+    (batch,) = batches(Text().check(["ab", "a", "babb"], Owner()), [0, 1, 0])
     assert batch.x.tolist() == [[2, 3, 0, 0], [2, 0, 0, 0], [3, 2, 3, 3]] and batch.y == [0, 1, 0]
 
 
 @pytest.mark.parametrize("X", [b"bytes", [], [1], [""], 7, ["a", None]])
 def test_what_is_not_text_is_refused(X):
     with pytest.raises(InputTypeError):
-        Characters(window=2).check(X, Owner())
+        Text(window=2).check(X, Owner())
 
 
 # ---- environments

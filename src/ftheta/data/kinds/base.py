@@ -1,12 +1,12 @@
-"""What every kind of input has, and checked inputs that are batched by row number.
+"""What every kind of input has, and checked inputs that are batched by row number: items, and windows of steps.
 
     kind.check(X, owner) -> Inputs          learns a spec from X
     kind.check(X, owner, spec) -> Inputs    compares X with it
     inputs.source(y, weight, ...) -> Source
-    batch = collate(items[index])
+    Items: batch = collate(items[index]);   Windows: x = steps s + i·stride, ..., T of them, y = the same one step later
 
 A kind is a frozen dataclass that an estimator makes from its own parameters in `kind()`. It keeps nothing of the data:
-what is learned from X is a value, `InputSpec`. Shapes: B rows of a batch, T steps of a sequence.
+what is learned from X is a value, `InputSpec`. Shapes: B rows of a batch, T steps of a window.
 """
 
 from __future__ import annotations
@@ -233,6 +233,54 @@ class Items:
         ahead = _batches_ahead(self.values, min(batch_size, len(self)), dtype) if in_files else 0
         lengths = [len(v) for v in self.values] if isinstance(self.values, list) else None
         return Indexed(len(self), get, **how, ahead=ahead, lengths=lengths)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Steps one after the other, (n, ...); a batch holds windows of them and, as targets, the steps that follow."""
+
+    values: np.ndarray
+    spec: InputSpec
+    length: int  # T
+    stride: int = 1  # steps between the starts of two windows
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, index: Any) -> Windows:
+        """A contiguous part."""
+        index = np.arange(len(self))[index]
+        if len(index) and index[-1] - index[0] + 1 != len(index):
+            raise InputError("Steps that follow each other cannot be taken apart at random: take a contiguous part.")
+        return replace(self, values=self.values[index])
+
+    def content(self) -> Sequence[np.ndarray]:
+        """The steps."""
+        return [self.values]
+
+    def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
+        """Batches of windows: x (B, T, ...), y (B, T, ...); in training the first window starts at random."""
+        import torch
+
+        from ..batch import Batch
+        from ..sources import Indexed
+
+        values: Any = on_device(self.values, dtype, device)
+        phases = self.stride if shuffle else 1
+        n = (len(values) - self.length - phases) // self.stride + 1
+        if n < 1:
+            raise InputError(
+                f"X has {len(values)} steps, but windows of {self.length} steps and the one that follows need at "
+                f"least {self.length + phases}. Pass a longer X, hold out less of it, or use shorter windows."
+            )
+        within = torch.arange(self.length + 1)
+
+        def get(index: Tensor, draw: Draw) -> Batch:
+            start = torch.randint(phases, (), generator=draw.generator("phase"))
+            window = values[((index * self.stride + start)[:, None] + within).to(device)]  # (B, T + 1, ...)
+            return Batch(window[:, :-1], window[:, 1:], None, index)
+
+        return Indexed(n, get, batch_size=batch_size, shuffle=shuffle)
 
 
 def _batches_ahead(pictures: Any, batch_size: int, dtype: torch.dtype) -> int:

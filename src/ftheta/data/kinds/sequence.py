@@ -1,8 +1,9 @@
-"""Steps in time: sequences (T_i, D), and text, a string or documents.
+"""Steps in time: sequences (T_i, D), and text, a string or documents, as numbers of characters.
 
 A batch of sequences is padded with zeros to its longest: x (B, T, D + 1), where the last channel is 1 at real steps and
-0 in the padding; of tokens it is (B, T) integers, 0 in the padding. The net of one sequence alone sees what it sees in
-a batch only if it uses that.
+0 in the padding; of tokens and of documents it is (B, T) integers, 0 in the padding. The net of one sequence alone sees
+what it sees in a batch only if it uses that. A batch of one long text holds windows and, as
+targets, the steps that follow.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from ...results import Table, counted
 from ..datasets import Dataset
 from ..encode.table import SequenceEncoder
 from ..specs import InputSpec
-from .base import Items, Kind, field, padded
+from .base import Inputs, Items, Kind, Windows, field, padded
 
 PADDING, UNKNOWN, FIRST = 0, 1, 2  # numbers: after the end, a token that fit never saw, the first known one
 
@@ -141,9 +142,39 @@ def _marked(rows: Sequence[np.ndarray]) -> np.ndarray:
 class Text(Kind):
     """A string or a list of strings."""
 
+    window: int | None = None  # characters that a net sees; None: complete documents
+
     name: ClassVar[str] = "text"
     split: ClassVar[str] = "chronological"
     unit: ClassVar[str] = "characters"
+
+    def check(self, X: Any, owner: Any, spec: InputSpec | None = None) -> Inputs:
+        """X as numbers of characters; the vocabulary is learned by `fit`."""
+        name = type(owner).__name__
+        texts = [X] if isinstance(X, str) else X
+        if isinstance(texts, bytes) or not hasattr(texts, "__len__") or not len(texts):
+            raise InputTypeError(f"X is a {type(X).__name__}; {name} takes a string or a list of strings.")
+        texts = [texts[i] for i in range(len(texts))] if isinstance(texts, list | tuple) else list(texts)
+        for i, text in enumerate(texts):
+            if not isinstance(text, str) or not text:
+                raise InputTypeError(f"X[{i}] is {text!r:.40}; {name} takes strings that are not empty.")
+        if spec is None:
+            points = np.unique(_points("".join(texts)))
+            spec = InputSpec(() if self.window is None else (self.window,), {"characters": points})
+        numbers = [encode(text, spec) for text in texts]
+        if self.window is None:
+            return Items(numbers, spec, padded)
+        stream = np.concatenate(numbers)
+        if len(stream) <= self.window:
+            raise InputError(f"X has {len(stream)} characters; windows of {self.window} need at least one more.")
+        return Windows(stream, spec, self.window, stride=self.window)
+
+    def verify(self, spec: InputSpec) -> None:
+        """The vocabulary holds code points, each once, in order."""
+        points = np.asarray(spec.facts["characters"])
+        ordered = points.ndim == 1 and points.dtype.kind == "i" and len(points) and (np.diff(points) > 0).all()
+        if not ordered or points[0] < 0 or points[-1] > 0x10FFFF:
+            raise ValueError("a vocabulary that is not a list of characters")
 
     # ---- data sets of this kind, for jobs
 
@@ -166,3 +197,23 @@ class Text(Kind):
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Table:
         return Table({"first lines": data.x[:1000].splitlines()[:rows]})
+
+
+def encode(text: str, spec: InputSpec) -> np.ndarray:
+    """The numbers of the characters of a text, (T,) int64."""
+    return numbered(_points(text), np.asarray(spec.facts["characters"]))
+
+
+def decode(numbers: Any, spec: InputSpec) -> str:
+    """The text of these numbers; an unknown character is the replacement character."""
+    known = np.asarray(spec.facts["characters"]).tolist()
+    return "".join(chr(known[i - FIRST]) if i >= FIRST else "\ufffd" for i in np.asarray(numbers).tolist() if i)
+
+
+def vocabulary_size(spec: InputSpec) -> int:
+    """How many numbers there are, with padding and unknown."""
+    return FIRST + len(spec.facts["characters"])
+
+
+def _points(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.int64)

@@ -213,6 +213,21 @@ class Images(Kind):
         return Table.images(x, rows, shape)
 
 
+@dataclass(frozen=True)
+class Boxes(Images):
+    """Images in which objects are to be found: X as for images, y a list of dicts."""
+
+    name: ClassVar[str] = "boxes"
+
+    @classmethod
+    def also(cls, data: Dataset) -> tuple[str, ...]:
+        return ()
+
+    @classmethod
+    def encoder(cls, data: Dataset, estimator: Any) -> None:
+        return None
+
+
 def images(name: str, X: Any, *, dtype: str, shape: Sequence[int] | None = None) -> np.ndarray:
     """X as images (n, C, H, W), C-contiguous."""
     X = plain(X)
