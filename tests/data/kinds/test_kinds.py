@@ -205,14 +205,6 @@ def test_windows_of_a_text_start_elsewhere_in_every_epoch():
     assert len({batches(found, shuffle=True, size=5, epoch=e)[0].x[0, 0].item() for e in range(10)}) > 1
 
 
-def test_steps_of_a_text_are_taken_as_they_follow_each_other():
-    found = Text(window=4).check("abcdefgh" * 5, Owner())
-    assert found.take(slice(8, 24)).values.tolist() == found.values[8:24].tolist()
-    for index in ([0, 2, 4], [8, 7, 6], [3, 3, 4], np.arange(40) % 3 > 0):
-        with pytest.raises(InputError, match="contiguous"):
-            found.take(index)
-
-
 def test_documents_are_padded():
     (batch,) = batches(Text().check(["ab", "a", "babb"], Owner()), [0, 1, 0])
     assert batch.x.tolist() == [[2, 3, 0, 0], [2, 0, 0, 0], [3, 2, 3, 3]] and batch.y == [0, 1, 0]
