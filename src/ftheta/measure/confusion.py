@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..plots import Figure
 from ..results import Result, counted
 from ._rows import labeled, optional, two
-from .intervals import wilson
+from .intervals import wilsons
 
 
 class Confusion(Result):
@@ -80,16 +80,13 @@ class AtThreshold(Confusion):
 
     def columns(self) -> Mapping[str, Any]:
         """Each rate with its Wilson interval of 95 %."""
-        p, n = self.tp + self.fn, self.tn + self.fp
-        counts = {
-            "sensitivity (recall)": (self.tp, p),
-            "specificity": (self.tn, n),
-            "false positive rate": (self.fp, n),
-        }
-        counts |= {"precision": (self.tp, self.tp + self.fp), "accuracy": (self.tp + self.tn, p + n)}
-        shares = {name: (k / m, *wilson(k, m)) if m else (None,) * 3 for name, (k, m) in counts.items()}
-        rows = [(name, f"{k} of {m}", *shares[name]) for name, (k, m) in counts.items()]
-        return dict(zip(("share", "rows", "value", "low", "high"), zip(*rows, strict=True), strict=True))
+        (tn, fp), (fn, tp) = self.counts.tolist()
+        part, total = [tp, tn, fp, tp, tp + tn], [tp + fn, tn + fp, tn + fp, tp + fp, tn + fp + fn + tp]
+        names = ["sensitivity (recall)", "specificity", "false positive rate", "precision", "accuracy"]
+        low, high = map(optional, wilsons(part, total))
+        value = [k / m if m else None for k, m in zip(part, total, strict=True)]
+        rows = [f"{k} of {m}" for k, m in zip(part, total, strict=True)]
+        return {"share": names, "rows": rows, "value": value, "low": low, "high": high}
 
     @property
     def caption(self) -> str:

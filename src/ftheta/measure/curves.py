@@ -15,7 +15,7 @@ curves, Machine Learning 65 (2006); Chow, On optimum recognition error and rejec
 Guo, Pleiss, Sun and Weinberger, On calibration of modern neural networks, ICML (2017).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,8 +24,8 @@ from ..errors import InputError
 from ..plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ..results import Result
 from ._rows import scored, two
-from ._sweep import Sweep, ap_of, auc_of, sweep, sweeps
-from .intervals import wilson
+from ._sweep import ap_of, auc_of, sweep, sweeps
+from .intervals import wilsons
 from .thresholds import between
 
 MAX_POINTS = 400  # drawn of a line
@@ -48,9 +48,7 @@ class _Curves(Result):
     style: ClassVar[str] = "default"
     chance: ClassVar[Any]  # height of the line of chance at its ends
 
-    def mean(self) -> np.ndarray:
-        """The mean of all curves on GRID."""
-        raise NotImplementedError
+    mean: ClassVar[Callable[..., np.ndarray]]  # of all curves, on GRID
 
     def columns(self) -> Mapping[str, Any]:
         return {"class": list(self.names), "rows": self.positives.tolist(), self.area[0]: self.areas.tolist()}
@@ -76,7 +74,7 @@ class _Curves(Result):
 
     @property
     def caption(self) -> str:
-        name, areas = self.area[0], self.areas
+        (name, _), areas = self.area, self.areas
         low, high = int(areas.argmin()), int(areas.argmax())
         ends = f"from {areas[low]:.3f} ({self.names[low]}) to {areas[high]:.3f} ({self.names[high]})"
         text = f"mean {name} {areas.mean():.3f} over {len(areas)} classes, {ends}"
@@ -114,27 +112,25 @@ class PrecisionRecall(_Curves):
 
 def roc(y: Any, p: Any, classes: Sequence[Any] | None = None) -> Roc:
     """The ROC curves of predicted probabilities."""
-    names, n, found = _swept(y, p, classes)
-    fpr, tpr = (tuple(np.append(0, v) / v[-1] for v in side) for side in ([s.fp for s in found], [s.tp for s in found]))
-    return Roc(names, n, np.array([s.tp[-1] for s in found]), fpr, tpr, np.array([auc_of(s) for s in found]))
+    return _swept(Roc, y, p, classes, lambda s: (s.fp / s.fp[-1], s.tp / s.tp[-1]), (0, 0), auc_of)
 
 
 def precision_recall(y: Any, p: Any, classes: Sequence[Any] | None = None) -> PrecisionRecall:
     """The precision-recall curves of predicted probabilities; arguments as in `roc`."""
-    names, n, found = _swept(y, p, classes)
-    recall = tuple(np.append(0, s.tp) / s.tp[-1] for s in found)
-    precision = tuple(np.append(1, s.tp / (s.tp + s.fp)) for s in found)
-    areas = np.array([ap_of(s) for s in found])
-    return PrecisionRecall(names, n, np.array([s.tp[-1] for s in found]), recall, precision, areas)
+    rates: Any = lambda s: (s.tp / s.tp[-1], s.tp / (s.tp + s.fp))  # noqa: E731
+    return _swept(PrecisionRecall, y, p, classes, rates, (0, 1), ap_of)
 
 
-def _swept(y: Any, p: Any, classes: Sequence[Any] | None) -> tuple[tuple[str, ...], int, list[Sweep]]:
+def _swept(kind: Any, y: Any, p: Any, classes: Any, rates: Any, start: tuple[int, int], area: Any) -> Any:
+    """The curves of each class: their rates from `start` on, and their areas."""
     truth, q, listed = scored(y, p, classes)
     seen = np.unique(truth)
     if len(seen) < 2:
         raise InputError(f"All rows of y are {listed[seen[0]]!s}; a curve over thresholds needs rows of two classes.")
     names = (str(listed[1]),) if len(listed) == 2 else tuple(str(listed[k]) for k in seen)
-    return names, len(truth), [s for _, s in sweeps(truth, q)]
+    found = [s for _, s in sweeps(truth, q)]
+    x, y = zip(*([np.append(a, v) for a, v in zip(start, rates(s), strict=True)] for s in found), strict=True)
+    return kind(names, len(truth), np.array([s.tp[-1] for s in found]), x, y, np.array([area(s) for s in found]))
 
 
 def _some(n: int, most: int) -> np.ndarray:
@@ -224,17 +220,14 @@ class Rejection(Result):
     def columns(self) -> Mapping[str, Any]:
         """The first confidence that covers 50, 60, ... 100 % of the rows."""
         at = np.searchsorted(self.kept, np.ceil(self.kept[-1] * np.arange(5, 11) / 10 - 1e-9))
-        low, high = self._band(at)
+        low, high = wilsons(self.right[at], self.kept[at])
         where = {"answered": self.coverage[at], "where p is at least": self.sure[at]}
         return where | {"accuracy": self.accuracy[at], "low": low, "high": high}
-
-    def _band(self, at: np.ndarray) -> np.ndarray:
-        return np.array([wilson(int(self.right[i]), int(self.kept[i])) for i in at]).T
 
     @drawn
     def figure(self) -> Figure:
         at = _some(len(self.kept), MAX_POINTS)
-        (low, high), share = self._band(at), self.coverage[at]
+        (low, high), share = wilsons(self.right[at], self.kept[at]), self.coverage[at]
         figure, axes = canvas(width=6.0, height=4.2)
         axes.fill_between(share, low, high, color=PALETTE[5], alpha=0.3, lw=0, label="95 % interval")
         axes.plot(share, self.accuracy[at], color=PALETTE[0], label="least sure rejected first")
@@ -304,10 +297,8 @@ class Calibration(Result):
         rest = f"expected calibration error {self.ece:.3f} over {len(self.rows)} bins of equal width."
         return f"Calibration on {n:,} rows: mean confidence {sure:.3f}, accuracy {right:.3f}, {rest}"
 
-    def _whiskers(self) -> tuple[np.ndarray, np.ndarray]:
-        right = np.nan_to_num(self.accuracy * self.rows).round().astype(int)
-        both = [wilson(k, n) if n else (np.nan, np.nan) for k, n in zip(right, self.rows, strict=True)]
-        return np.array(both)[:, 0], np.array(both)[:, 1]
+    def _whiskers(self) -> np.ndarray:
+        return wilsons(np.nan_to_num(self.accuracy * self.rows).round(), self.rows)
 
 
 def calibration(y: Any, p: Any, classes: Sequence[Any] | None = None, *, bins: int = BINS) -> Calibration:

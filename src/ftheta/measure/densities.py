@@ -175,7 +175,7 @@ class _Law(NamedTuple):
 
     def log(self, x: Any) -> np.ndarray:
         """log p(x): (n,) -> (n,)."""
-        far = (np.asarray(x)[:, None] - self.at) / self.width  # (n, bins)
+        far = (x[:, None] - self.at) / self.width  # (n, bins)
         return logsumexp(-(far**2) / 2, axis=1, b=self.weight) - np.log(self.width * np.sqrt(2 * np.pi))
 
 

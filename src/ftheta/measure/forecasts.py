@@ -95,7 +95,7 @@ class Backtest(Result):
             sums = np.bincount(place, found[key], minlength=n)
             value = float(f(np.asarray(found[key].mean())))
             ends = boot.interval((counts, sums), lambda s: f(s[..., 1] / s[..., 0])) if n >= MIN_ORIGINS else None
-            return Score(name, value, *(ends or (None, None)), "bootstrap of origins" if ends else "none")
+            return Score.of(name, value, ends, "bootstrap of origins")
 
         made = [score("MASE", "scaled"), score("RMSE", "squared", np.sqrt), score("MAE", "absolute")]
         if "hit" in found:

@@ -108,19 +108,17 @@ def error_groups(x: Any, error: Any, *, name: str = "mean error") -> ErrorGroups
     if len(frame) != n:
         raise InputError(f"x has {len(frame)} rows but error has {n}; they must be the same rows in order.")
     share, spread = bool(np.isin(error, (0, 1)).all()), error.std(ddof=1) if n > 1 else 0.0
-    names, found = [], []
+    found = []
     for j, column in enumerate(frame.columns[:MAX_COLUMNS]):
         for which, rows in _groups(frame.iloc[:, j]):
             m, own = int(rows.sum()), error[rows]
             if min(m, n - m) >= MIN_ROWS:
                 z = (own.mean() - error.mean()) / (spread * np.sqrt(1 / m - 1 / n)) if spread else 0.0
-                names.append((str(column), which))
-                found.append((m, own.mean(), *_interval(own, share), z))
-    numeric = np.array(found).reshape(-1, 5)
-    order = np.argsort(-numeric[:, 4], kind="stable")
-    m, mean, low, high, z = numeric[order].T
-    groups = tuple(names[i] for i in order)
-    return ErrorGroups(groups, m.astype(int), mean, low, high, z, float(error.mean()), n, name, share)
+                found.append(((str(column), which), m, own.mean(), *_interval(own, share), z))
+    found.sort(key=lambda group: -group[-1])
+    groups, m, *rest = zip(*found, strict=True) if found else ((),) * 6
+    mean, low, high, z = (np.array(column, float) for column in rest)
+    return ErrorGroups(groups, np.array(m, int), mean, low, high, z, float(error.mean()), n, name, share)
 
 
 def _interval(error: np.ndarray, share: bool) -> tuple[float, float]:

@@ -42,6 +42,11 @@ def wilson(k: int, n: int, level: float = 0.95) -> tuple[float, float]:
     return max(0.0, float(center - half)), min(1.0, float(center + half))
 
 
+def wilsons(k: Any, n: Any) -> np.ndarray:
+    """`wilson` of several shares, (m,) and (m,) -> (2, m); NaN where n is 0."""
+    return np.array([wilson(int(a), int(b)) if b else (np.nan, np.nan) for a, b in zip(k, n, strict=True)]).T
+
+
 @dataclass(frozen=True)
 class Bootstrap:
     """The same resamples of n rows for every metric, so that intervals can be compared."""

@@ -20,7 +20,7 @@ Reference: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapte
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -56,6 +56,11 @@ class Score(NamedTuple):
     low: float | None
     high: float | None
     method: str
+
+    @classmethod
+    def of(cls, name: str, value: Any, ends: tuple[float, float] | None, method: str) -> Self:
+        """With the ends of its interval, if it has one."""
+        return cls(name, float(value), *(ends or (None, None)), method if ends else "none")
 
 
 class Scores(Result, eq=True):
@@ -216,7 +221,7 @@ def _other(
 ) -> Score:
     """A score whose interval is bootstrapped, if there is enough to resample."""
     found = None if few or boot.n < MIN_ROWS or not np.isfinite(value) else boot.interval(columns, f)
-    return Score(name, value, None, None, "none") if found is None else Score(name, value, *found, "bootstrap BCa")
+    return Score.of(name, value, found, "bootstrap BCa")
 
 
 def _areas(truth: np.ndarray, p: np.ndarray, level: float, few: bool | np.bool_) -> list[Score]:
@@ -227,16 +232,14 @@ def _areas(truth: np.ndarray, p: np.ndarray, level: float, few: bool | np.bool_)
         influence += 0.0 if none else (auc_influence(rows, s), ap_influence(rows, s))
     found = []
     for name, value, phi in zip(AREAS, np.mean(values, axis=0), influence / len(values), strict=True):
-        ends = log_odds(float(value), phi, level)
-        method = "none" if ends is None else "influence, log-odds"
-        found.append(Score(name, float(value), *(ends or (None, None)), method))
+        found.append(Score.of(name, value, log_odds(float(value), phi, level), "influence, log-odds"))
     return found
 
 
 def _ece(truth: np.ndarray, p: np.ndarray, boot: Bootstrap) -> Score:
     value = float(sum(abs(c.sum()) for c in gaps(truth, p)) / boot.n)
     found = None if boot.n < MIN_ROWS else boot.abs_interval(gaps(truth, p))
-    return Score("ECE", value, *(found or (None, None)), "bootstrap, basic" if found else "none")
+    return Score.of("ECE", value, found, "bootstrap, basic")
 
 
 def log_loss_rows(truth: np.ndarray, p: np.ndarray) -> np.ndarray:

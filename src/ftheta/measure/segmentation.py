@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import maximum_filter, minimum_filter
 
 from ..errors import InputError, InputTypeError
 from ._rows import array
@@ -87,10 +88,8 @@ def boundary(y: Any, d: int = 1) -> np.ndarray:
     if d != int(d) or d < 1:
         raise InputError(f"d={d}; the width of the band is an integer number of pixels, at least 1.")
     labels = _map("y", y)
-    low = high = labels
-    for axis in (-2, -1):  # the extremes of a square window, one axis after the other
-        low, high = _windows(low, int(d), axis).min(-1), _windows(high, int(d), axis).max(-1)
-    return low != high
+    window = (1,) * (labels.ndim - 2) + (2 * int(d) + 1,) * 2
+    return minimum_filter(labels, window, mode="nearest") != maximum_filter(labels, window, mode="nearest")
 
 
 def boundary_accuracy(y: Any, predicted: Any, d: int = 1, *, ignore: int | None = None) -> float:
@@ -129,10 +128,3 @@ def _overlap(y: Any, predicted: Any, classes: Any, ignore: int | None) -> tuple[
     counts = pixel_counts(y, predicted, classes, ignore=ignore)
     sizes = (counts.sum(0) + counts.sum(1)).astype(float)
     return counts.diagonal(), np.where(sizes > 0, sizes, np.nan)
-
-
-def _windows(labels: np.ndarray, d: int, axis: int) -> np.ndarray:
-    """Windows of 2d + 1 entries around each; beyond an edge its own values go on."""
-    pad = [(0, 0)] * labels.ndim
-    pad[axis] = (d, d)
-    return np.lib.stride_tricks.sliding_window_view(np.pad(labels, pad, mode="edge"), 2 * d + 1, axis=axis)

@@ -144,9 +144,9 @@ def threshold(
     tail = (1 - level_of(level)) / 2
     low, high = np.quantile(cuts[picked if picked.size else [best]], [tail, 1 - tail], method="inverted_cdf")
     corrected = float(values[best] - sign * optimism) if at_least is None else None
-    at, value, name, counts = float(cuts[best]), float(values[best]), str(listed[1]), (tp.astype(int), fp.astype(int))
-    ends = float(low), float(high)
-    return Threshold(by, at, *ends, value, corrected, calibrated, name, s.score, cuts, values, *counts, level)
+    chosen = float(cuts[best]), float(low), float(high), float(values[best])
+    rates = s.score, cuts, values, tp.astype(int), fp.astype(int)
+    return Threshold(by, *chosen, corrected, calibrated, str(listed[1]), *rates, level)
 
 
 def _criterion(by: str, loss: Any, at_least: float | None) -> tuple[Callable[..., np.ndarray], int, float | None]:
@@ -185,10 +185,8 @@ def between(score: np.ndarray) -> np.ndarray:
 
 def _best(good: np.ndarray) -> int:
     """Where it is largest, of equals the middle one; -1 where there is no value."""
-    if np.isnan(good).all():
-        return -1
-    equal = np.flatnonzero(good == np.nanmax(good))
-    return int(equal[len(equal) // 2])
+    equal = np.flatnonzero(good == np.fmax.reduce(good))
+    return int(equal[len(equal) // 2]) if len(equal) else -1
 
 
 def _resampled(
@@ -255,18 +253,14 @@ def decide(
             raise InputError(f"loss has shape {cost.shape}; an answer for each class is needed, so ({k}, {k}).")
         answer = decisions.decide(q, cost, reject)
     else:
-        _check_threshold(k, threshold, loss, reject)
+        if k != 2:
+            raise InputError(f"threshold={threshold} parts two classes, but p has {k}; give a loss matrix instead.")
+        if loss is not None or reject is not None:
+            raise InputError(f"threshold={threshold} is a decision by itself; leave loss= and reject= out.")
+        if not isinstance(threshold, Real) or not np.isfinite(threshold):
+            raise InputError(f"threshold is {threshold!r}; give a finite number.")
         answer = (q[:, 1] > threshold).astype(int)
     return _labeled(answer, labels, rejected)
-
-
-def _check_threshold(k: int, threshold: float, loss: Any, reject: float | None) -> None:
-    if k != 2:
-        raise InputError(f"threshold={threshold} parts two classes, but p has {k}; give a loss matrix instead.")
-    if loss is not None or reject is not None:
-        raise InputError(f"threshold={threshold} is a decision by itself; leave loss= and reject= out.")
-    if not isinstance(threshold, Real) or not np.isfinite(threshold):
-        raise InputError(f"threshold is {threshold!r}; give a finite number.")
 
 
 def _labeled(answer: np.ndarray, labels: list[Any], rejected: Any) -> np.ndarray:

@@ -22,7 +22,7 @@ from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..measure import Comparison
-from ..results import Result
+from ..results import Result, percent
 
 LEVEL = 0.95  # of all intervals
 LEAST_WATCHED = 60  # validation rows of a table that stop training early; fewer are better learned from
@@ -241,6 +241,16 @@ class Task:
 def as_json(scores: Any) -> dict[str, Any]:
     """Scores without the number of rows, which the caller knows."""
     return {key: value for key, value in scores.as_json().items() if key != "rows"}
+
+
+def of_intervals(scores: Mapping[str, Any], what: str) -> Headline:
+    """The share of intervals that hold what they must; where there are none, the mean error."""
+    if scores.get("coverage") is None:
+        return Headline("mean error (MAE)", "MAE", in_words)
+    half = in_words(scores["mean width"] / 2)
+    return Headline(
+        "intervals", "coverage", percent, f"of the {percent(LEVEL)} intervals hold {what}; they are ± {half} wide"
+    )
 
 
 def in_words(value: float) -> str:

@@ -19,7 +19,7 @@ from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result, percent
-from .base import LEAST_WATCHED, Headline, Held, Names, Predictions, Supervised, Values, as_json
+from .base import LEAST_WATCHED, LEVEL, Headline, Held, Names, Predictions, Supervised, Task, Values, as_json
 
 CONFUSIONS = 6  # pairs of classes, and rows of each, that are shown
 
@@ -43,13 +43,9 @@ class Classify(Supervised):
     def learn(self, owner: str, y: Any, n: int, weight: np.ndarray | None = None, classes: Any = None) -> TargetSpec:
         y = check.target(owner, y, n, numeric=False, columns=True)
         spec = learn_classes(owner, y, classes)
-        if self.class_weight is None:
-            return spec
-        if spec.kind == "multilabel":
+        if self.class_weight is not None and spec.kind == "multilabel":
             raise InputError("class_weight is for one label per row; with several labels use sample_weight.")
-        found = spec.facts["classes"]
-        counts = np.bincount(encode_labels(y, found), weights=weight, minlength=len(found)).astype(float)
-        return spec._replace(facts={"classes": found, "weights": class_weights(self.class_weight, found, counts)})
+        return weighted(spec, self.class_weight, y, weight)
 
     def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> np.ndarray:
         """Positions in `classes`, (n,), or labels (n, L)."""
@@ -225,6 +221,49 @@ class Classify(Supervised):
         return f"{count} predicted wrongly{order}."
 
 
+@dataclass(frozen=True)
+class Parts(Task):
+    """Base of tasks with a class for each part of a row, a step or a pixel; -1 is none. Rows are resampled."""
+
+    part_of: ClassVar[str]  # what a row is
+    least: ClassVar[int] = 10  # fewer rows give no interval
+
+    def weigh(self, y: Any, weight: np.ndarray | None, spec: TargetSpec, *, train: bool) -> np.ndarray | None:
+        """Weights of the parts (n, ...) where they differ within a row."""
+        known, own = y >= 0, spec.facts.get("weights") if train else None
+        if known.all() and own is None:
+            return weight
+        each = known * (1.0 if weight is None else weight.reshape(-1, *[1] * (y.ndim - 1)))
+        return each if own is None else each * own[y]
+
+    def likelihood(self, spec: TargetSpec) -> Likelihood:
+        return likelihoods.Categorical()
+
+    def learned(self, spec: TargetSpec) -> Mapping[str, tuple[tuple[int, ...], str]]:
+        return learned_classes(spec)
+
+    def validation_share(self, n: int) -> float:
+        return 0.1
+
+    def resampled(self, sums: np.ndarray, metrics: Any, seed: int, few: Mapping[str, Any] = {}) -> Values:
+        """Metrics of sums over rows, (..., M) -> by name (...), from sums of each row (n, M); `few` have none."""
+        n, boot, scores = len(sums), measure.Bootstrap(len(sums), LEVEL, seed=seed), []
+        for name, value in metrics(sums.sum(0)).items():
+            ends = None
+            if n >= self.least and np.isfinite(value) and not few.get(name, False):
+                ends = boot.interval(sums.T, lambda drawn, name=name: metrics(drawn)[name])
+            scores.append(measure.Score.of(name, value, ends, f"bootstrap BCa of {self.part_of}s"))
+        return as_json(measure.Scores(n, LEVEL, tuple(scores)))
+
+    def compared(self, a: np.ndarray, b: np.ndarray, names: tuple[str, str]) -> measure.Comparison:
+        """Two models by the shares of right parts in each row: (n,), (n,)."""
+        n = len(a)
+        if n < 2:
+            raise InputError(f"There is one test {self.part_of}; two models cannot be compared on fewer than two.")
+        tested = measure.paired_tests("accuracy", a - b, measure.Bootstrap(n, LEVEL, seed=0))
+        return measure.Comparison(names, n, LEVEL, {"accuracy": (float(a.mean()), float(b.mean()))}, tested)
+
+
 def class_names(model: Any, names: Sequence[str]) -> list[str]:
     """The names of a model's classes, if there is one for each."""
     return [str(c) for c in (names if len(names) == len(model.classes_) else model.classes_.tolist())]
@@ -246,6 +285,15 @@ def learn_classes(owner: str, y: np.ndarray, classes: Any = None) -> TargetSpec:
         rest = f"{owner} needs at least 2 classes. Check the label column or the split (use stratify=y)."
         raise InputError(f"y has 1 class ({found.tolist()[0]!r}, {len(y)} rows); {rest}")
     return TargetSpec("binary" if len(found) == 2 else "multiclass", len(found), {"classes": found})
+
+
+def weighted(spec: TargetSpec, given: Any, y: np.ndarray, weight: np.ndarray | None) -> TargetSpec:
+    """A spec of classes with their weights, if any are given, from labels (n,) and the weights of these."""
+    if given is None:
+        return spec
+    found = spec.facts["classes"]
+    counts = np.bincount(encode_labels(y, found), weights=weight, minlength=len(found)).astype(float)
+    return spec._replace(facts={"classes": found, "weights": class_weights(given, found, counts)})
 
 
 def learned_classes(spec: TargetSpec) -> dict[str, tuple[tuple[int, ...], str]]:

@@ -16,8 +16,8 @@ from ..data import Dataset
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
-from ..results import Result, percent
-from .base import LEVEL, Headline, Held, Names, Predictions, Task, Values, as_json, in_words
+from ..results import Result
+from .base import LEVEL, Headline, Held, Names, Predictions, Task, Values, as_json, in_words, of_intervals
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,7 @@ class Forecast(Task):
         """The error in units of the naive forecast's and of the series; what the intervals hold."""
         yield Headline("error over that of the naive forecast (MASE)", "MASE", in_words)
         yield Headline("typical error (RMSE)", "RMSE", lambda v: f"± {in_words(v)}")
-        if scores.get("coverage") is not None:
-            half = in_words(scores["mean width"] / 2)
-            note = f"of the {percent(LEVEL)} intervals hold what came; they are ± {half} wide"
-            yield Headline("intervals", "coverage", percent, note)
-        else:
-            yield Headline("mean error (MAE)", "MAE", in_words)
+        yield of_intervals(scores, "what came")
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
         return {"Forecast and what came": partial(_backtest, y, predictions, target)}

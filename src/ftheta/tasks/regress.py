@@ -18,7 +18,19 @@ from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..likelihoods import Likelihood
 from ..results import Result, digits_of, fixed, percent
-from .base import LEAST_WATCHED, LEVEL, Headline, Held, Names, Predictions, Supervised, Values, as_json, in_words
+from .base import (
+    LEAST_WATCHED,
+    LEVEL,
+    Headline,
+    Held,
+    Names,
+    Predictions,
+    Supervised,
+    Values,
+    as_json,
+    in_words,
+    of_intervals,
+)
 
 
 @dataclass(frozen=True)
@@ -153,12 +165,7 @@ class Regress(Supervised):
         """The typical error in units of y; the share that is explained; what the intervals hold."""
         yield Headline("typical error (RMSE)", "RMSE", lambda v: f"± {in_words(v)}")
         yield Headline("explained (R²)", "R²", lambda v: percent(v) if v > -1 else in_words(v))
-        if scores.get("coverage") is not None:
-            half = in_words(scores["mean width"] / 2)
-            note = f"of the {percent(LEVEL)} intervals hold the truth; they are ± {half} wide"
-            yield Headline("intervals", "coverage", percent, note)
-        else:
-            yield Headline("mean error (MAE)", "MAE", in_words)
+        yield of_intervals(scores, "the truth")
 
     def errors(self, y: Any, predictions: Predictions) -> np.ndarray | None:
         return self.worst(y, predictions)["wrong"]

@@ -11,21 +11,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import likelihoods, measure, plots
+from .. import measure, plots
 from ..check import plain
 from ..data.specs import TargetSpec
 from ..errors import InputError, InputTypeError
-from ..likelihoods import Likelihood
 from ..results import Result, percent
-from .base import LEVEL, Headline, Held, Names, Predictions, Task, Values, as_json
-from .classify import Classify, class_names, class_weights, encode_labels, learned_classes
+from .base import Headline, Held, Names, Predictions, Values
+from .classify import Classify, Parts, class_names, encode_labels, weighted
 
 OVERLAP = "IoU of "  # and the name of a class: a score
-MIN_IMAGES, MIN_OF_CLASS = 10, 5  # fewer images, or fewer with a class, give no interval
+MIN_OF_CLASS = 5  # fewer images with a class give its scores no interval
 
 
 @dataclass(frozen=True)
-class Segment(Task):
+class Segment(Parts):
     """Classes of pixels; the spec holds `classes`, and `weights` where they differ."""
 
     ignore: int | None = None  # label of pixels that do not count
@@ -33,6 +32,7 @@ class Segment(Task):
     size: Sequence[int] | None = None  # (H, W) of the images; None: any
 
     name: ClassVar[str] = "segment"
+    part_of: ClassVar[str] = "image"
     needs_y: ClassVar[bool] = True
     title: ClassVar[str] = "segmentation"
     answers: ClassVar[str] = "classes of pixels"
@@ -46,12 +46,8 @@ class Segment(Task):
         if len(found) < 2:
             have = f"The pixels of y have {len(found)} class(es) {found.tolist()}"
             raise InputError(f"{have}; {owner} needs at least 2. Check the labels.")
-        if self.class_weight is None:
-            return TargetSpec("segment", len(found), {"classes": found})
-        each = counted * (np.ones(n) if weight is None else weight)[:, None, None]
-        counts = np.bincount(encode_labels(y[counted], found), weights=each[counted], minlength=len(found))
-        weights = class_weights(self.class_weight, found, counts)
-        return TargetSpec("segment", len(found), {"classes": found, "weights": weights})
+        each = None if weight is None else np.broadcast_to(weight[:, None, None], y.shape)[counted]
+        return weighted(TargetSpec("segment", len(found), {"classes": found}), self.class_weight, y[counted], each)
 
     def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> np.ndarray:
         """Positions in `classes`, (n, H, W); -1 where the label is ignored."""
@@ -62,22 +58,8 @@ class Segment(Task):
         index[counted] = encode_labels(y[counted], spec.facts["classes"])
         return index
 
-    def weigh(self, y: Any, weight: np.ndarray | None, spec: TargetSpec, *, train: bool) -> np.ndarray | None:
-        """Weights of pixels (n, H, W) where they differ within an image."""
-        counted, own = y >= 0, spec.facts.get("weights") if train else None
-        if counted.all() and own is None:
-            return weight
-        each = counted * (1.0 if weight is None else weight[:, None, None])
-        return each if own is None else each * own[y]
-
-    def likelihood(self, spec: TargetSpec) -> Likelihood:
-        return likelihoods.Categorical()
-
     def decode(self, predictions: np.ndarray, spec: TargetSpec) -> np.ndarray:
         return spec.facts["classes"][predictions]
-
-    def learned(self, spec: TargetSpec) -> Mapping[str, tuple[tuple[int, ...], str]]:
-        return learned_classes(spec)
 
     def _counted(self, y: np.ndarray) -> np.ndarray:
         return np.ones(y.shape, bool) if self.ignore is None else y != self.ignore
@@ -103,9 +85,6 @@ class Segment(Task):
 
     def check_split(self, name: str, y_train: Any, y_test: Any) -> None:
         Classify().check_split(name, y_train, y_test)
-
-    def validation_share(self, n: int) -> float:
-        return 0.1
 
     # ---- predictions: maps (n, H, W) of positions in the classes, since names would take too much memory
 
@@ -135,14 +114,7 @@ class Segment(Task):
         images = (counts.sum(2) > 0).sum(0)  # with a class: (K,)
         few = {f"{OVERLAP}{name}": images[k] < MIN_OF_CLASS for k, name in enumerate(names)}
         few["mean IoU"] = (images[images > 0] < MIN_OF_CLASS).any()
-        boot, scores = measure.Bootstrap(n, LEVEL, seed=seed), []
-        for name, value in _metrics(columns.sum(0), names).items():
-            ends = None
-            if n >= MIN_IMAGES and np.isfinite(value) and not few.get(name, False):
-                ends = boot.interval(columns.T, lambda sums, name=name: _metrics(sums, names)[name])
-            method = "none" if ends is None else "bootstrap BCa of images"
-            scores.append(measure.Score(name, float(value), *(ends or (None, None)), method))
-        return as_json(measure.Scores(n, LEVEL, tuple(scores)))
+        return self.resampled(columns, lambda sums: _metrics(sums, names), seed, few)
 
     def constant(self, y: Any) -> dict[str, float] | None:
         """The share of the pixels of each class, by its position."""
@@ -157,15 +129,11 @@ class Segment(Task):
         return f"always '{made['classes'][made['predicted'].flat[0]]}'"
 
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
-        if len(y) < 2:
-            raise InputError("There is one test image; two models cannot be compared on fewer than two.")
         classes = list(dict.fromkeys([*a["classes"], *b["classes"]]))
         place_a, place_b = (np.array([classes.index(name) for name in found["classes"]]) for found in (a, b))
         y = place_a[y]
         of_a, of_b = ((y == place[f["predicted"]]).mean((1, 2)) for place, f in ((place_a, a), (place_b, b)))
-        tested = measure.paired_tests("accuracy", of_a - of_b, measure.Bootstrap(len(y), LEVEL, seed=0))
-        values = {"accuracy": (float(of_a.mean()), float(of_b.mean()))}
-        return measure.Comparison(names, len(y), LEVEL, values, tested)
+        return self.compared(of_a, of_b, names)
 
     def headlines(self, scores: Mapping[str, Any], y: Any, predictions: Predictions) -> Iterator[Headline]:
         """Pixels that are right; the overlap of the classes; that of the class with the least."""

@@ -12,25 +12,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import likelihoods, measure
 from ..check import plain, unequal
 from ..data import Dataset
 from ..data.kinds.base import padded
 from ..data.specs import TargetSpec
 from ..errors import InputError
-from ..likelihoods import Likelihood
 from ..results import Result, counted, percent
-from .base import LEVEL, Headline, Held, Names, Predictions, Values, as_json
-from .classify import Classify, class_names, class_weights, encode_labels
-
-MIN_SEQUENCES = 10  # fewer give no interval
+from .base import Headline, Held, Names, Predictions, Values
+from .classify import Classify, Parts, class_names, encode_labels, weighted
 
 
 @dataclass(frozen=True)
-class Tag(Classify):
+class Tag(Parts, Classify):
     """Classes of steps; the spec holds `classes`, and `weights` where they differ."""
 
     name: ClassVar[str] = "tag"
+    part_of: ClassVar[str] = "sequence"
     stratify: ClassVar[bool] = False
     each_step: ClassVar[bool] = True
     title: ClassVar[str] = "tagging"
@@ -45,12 +42,8 @@ class Tag(Classify):
         found = np.unique(flat if classes is None else np.asarray(classes))
         if len(found) < 2:
             raise InputError(f"The steps of y have 1 class ({found.tolist()[0]!r}); {owner} needs at least 2.")
-        if self.class_weight is None:
-            return TargetSpec("tag", len(found), {"classes": found})
         each = None if weight is None else np.repeat(weight, [len(row) for row in rows])
-        counts = np.bincount(encode_labels(flat, found), weights=each, minlength=len(found)).astype(float)
-        weights = class_weights(self.class_weight, found, counts)
-        return TargetSpec("tag", len(found), {"classes": found, "weights": weights})
+        return weighted(TargetSpec("tag", len(found), {"classes": found}), self.class_weight, flat, each)
 
     def match(self, owner: str, x: Any, y: Any) -> None:
         for i, (row, labels) in enumerate(zip(x.values, () if y is None else _labels(owner, y, len(x)), strict=False)):
@@ -61,17 +54,6 @@ class Tag(Classify):
     def encode(self, owner: str, y: Any, n: int, spec: TargetSpec) -> np.ndarray:
         """Positions in `classes`, (n, T_max); -1 after the end."""
         return padded([encode_labels(row, spec.facts["classes"]) + 1 for row in _labels(owner, y, n)]) - 1
-
-    def weigh(self, y: Any, weight: np.ndarray | None, spec: TargetSpec, *, train: bool) -> np.ndarray | None:
-        """Weights of steps (n, T_max) where they differ within a sequence."""
-        counted, own = y >= 0, spec.facts.get("weights") if train else None
-        if counted.all() and own is None:
-            return weight
-        each = counted * (1.0 if weight is None else weight[:, None])
-        return each if own is None else each * own[y]
-
-    def likelihood(self, spec: TargetSpec) -> Likelihood:
-        return likelihoods.Categorical()
 
     # ---- before training
 
@@ -85,9 +67,6 @@ class Tag(Classify):
 
     def check_split(self, name: str, y_train: Any, y_test: Any) -> None:
         super().check_split(name, *(np.concatenate(y) if isinstance(y, list) and y else y for y in (y_train, y_test)))
-
-    def validation_share(self, n: int) -> float:
-        return 0.1
 
     def leak_target(self, y: Any) -> Any:
         return None
@@ -122,28 +101,15 @@ class Tag(Classify):
 
     def score(self, y: Any, predictions: Predictions, *, model: Any = None, X: Any = None, seed: int = 0) -> Values:
         """Accuracy, mean F1, log loss of the steps, and the share of sequences without a wrong step."""
-        n, sums = len(predictions["lengths"]), _sums(np.asarray(y), predictions, self.lines(predictions))
-        boot, scores = measure.Bootstrap(n, LEVEL, seed=seed), []
-        for name, value in _metrics(sums.sum(0)).items():
-            ends = None
-            if n >= MIN_SEQUENCES and np.isfinite(value):
-                ends = boot.interval(sums.T, lambda drawn, name=name: _metrics(drawn)[name])
-            method = "none" if ends is None else "bootstrap BCa of sequences"
-            scores.append(measure.Score(name, float(value), *(ends or (None, None)), method))
-        return as_json(measure.Scores(n, LEVEL, tuple(scores)))
+        return self.resampled(_sums(np.asarray(y), predictions, self.lines(predictions)), _metrics, seed)
 
     def baseline(self, constant: Mapping[str, float], like: Predictions) -> Predictions:
         return {**super().baseline(constant, like), "lengths": like["lengths"]}
 
     def compare(self, y: Any, a: Predictions, b: Predictions, names: tuple[str, str]) -> Any:
-        of_a, of_b = (np.asarray(y) == np.asarray(found["predicted"]) for found in (a, b))
-        rows, lengths = self.lines(a), a["lengths"]
-        if len(lengths) < 2:
-            raise InputError("There is one test sequence; two models cannot be compared on fewer than two.")
-        shares = [np.bincount(rows, right) / lengths for right in (of_a, of_b)]
-        tested = measure.paired_tests("accuracy", shares[0] - shares[1], measure.Bootstrap(len(lengths), LEVEL, seed=0))
-        values = {"accuracy": (float(shares[0].mean()), float(shares[1].mean()))}
-        return measure.Comparison(names, len(lengths), LEVEL, values, tested)
+        right = (np.asarray(y) == np.asarray(found["predicted"]) for found in (a, b))
+        of_a, of_b = (np.bincount(self.lines(a), own) / a["lengths"] for own in right)
+        return self.compared(of_a, of_b, names)
 
     def headlines(self, scores: Mapping[str, Any], y: Any, predictions: Predictions) -> Iterator[Headline]:
         right = np.asarray(y) == np.asarray(predictions["predicted"])
@@ -169,9 +135,8 @@ class Tag(Classify):
 
     def worst_note(self, y: Any, predictions: Predictions) -> str:
         wrong = self.worst(y, predictions)["wrong"]
-        return (
-            f"{(wrong > 0).sum():,} of {len(wrong):,} sequences have a wrong step; those with the largest share first."
-        )
+        some = f"{(wrong > 0).sum():,} of {len(wrong):,} sequences have a wrong step"
+        return f"{some}; those with the largest share first."
 
 
 def _labels(owner: str, y: Any, n: int) -> list[np.ndarray]:

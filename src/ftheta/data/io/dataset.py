@@ -1,4 +1,4 @@
-"""A data frame as a data set: every reader of tables ends here. Cells of text are inferred as people write them.
+"""A data frame as a data set: every reader of tables ends here. Cells are read as people write them.
 
     "1.234,5" -> 1234.5     "1,234.5" -> 1234.5     "12 %" -> 12     "03.10.1990" -> a date     "red" -> a category
 
@@ -19,7 +19,6 @@ from ...catalog import nearest
 from ...errors import FileFormatError
 from ..datasets import Dataset
 from ..encode.cells import MISSING, PLAIN, numbers
-from .extras import clean
 
 MAX_STRAY_WORDS = 3  # up to that many different words in a column of numbers are taken for missing values,
 MAX_STRAY_SHARE = 0.1  # if they fill at most this share of its cells
@@ -27,20 +26,17 @@ MAX_STRAY_SHARE = 0.1  # if they fill at most this share of its cells
 CODE = re.compile(r"0\d+")  # 01003 is not a number
 
 
-def _with_times(*days: str) -> tuple[str, ...]:
-    return tuple(day + time for time in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p") for day in days)
-
-
-_DATES = {  # what it looks like -> how it may be read, the first that reads all cells
-    re.compile(r"\d{4}-\d{1,2}-\d{1,2}"): ("ISO8601",),
-    re.compile(r"\d{4}/\d{1,2}/\d{1,2}"): _with_times("%Y/%m/%d"),
-    re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}"): _with_times("%d.%m.%Y"),
-    re.compile(r"\d{1,2}\.\d{1,2}\.\d{2}"): _with_times("%d.%m.%y"),
-    re.compile(r"\d{1,2}/\d{1,2}/\d{4}"): _with_times("%m/%d/%Y", "%d/%m/%Y"),
-    re.compile(r"\d{1,2}/\d{1,2}/\d{2}"): _with_times("%m/%d/%y", "%d/%m/%y"),
-    re.compile(r"\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}"): ("%d %b %Y", "%d-%b-%Y", "%d %B %Y"),
-    re.compile(r"[A-Za-z]{3,9} \d{1,2}, \d{4}"): ("%b %d, %Y", "%B %d, %Y"),
+_DATES = {  # what it looks like -> how its day may be read, the first that reads all cells
+    r"\d{4}-\d{1,2}-\d{1,2}": ("ISO8601",),
+    r"\d{4}/\d{1,2}/\d{1,2}": ("%Y/%m/%d",),
+    r"\d{1,2}\.\d{1,2}\.\d{4}": ("%d.%m.%Y",),
+    r"\d{1,2}\.\d{1,2}\.\d{2}": ("%d.%m.%y",),
+    r"\d{1,2}/\d{1,2}/\d{4}": ("%m/%d/%Y", "%d/%m/%Y"),
+    r"\d{1,2}/\d{1,2}/\d{2}": ("%m/%d/%y", "%d/%m/%y"),
+    r"\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}": ("%d %b %Y", "%d-%b-%Y", "%d %B %Y"),
+    r"[A-Za-z]{3,9} \d{1,2}, \d{4}": ("%b %d, %Y", "%B %d, %Y"),
 }
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")  # behind a day in digits
 
 
 class CsvFormat(NamedTuple):
@@ -105,8 +101,9 @@ def _as_numbers(column: pd.Series, levels: list[str], comma: bool, strict: bool)
 def _as_dates(column: pd.Series, levels: list[str], known: str = "") -> Inferred | None:
     """Dates in the format that reads most cells, the known one first; without one, all but a few must be dates."""
     first = levels[0].strip()
-    tried = [known] if known else []
-    tried += next((formats for pattern, formats in _DATES.items() if pattern.match(first)), ())
+    days = next((days for pattern, days in _DATES.items() if re.match(pattern, first)), ())
+    times = _TIMES if {"/", "."} & set("".join(days)) else ("",)
+    tried = [*filter(None, [known]), *(day + time for time in times for day in days)]
     text = pd.Series(levels).str.strip()
     read = {f: pd.to_datetime(text, format=f, errors="coerce", utc=True) for f in tried}
     best = min(read, key=lambda f: int(read[f].isna().sum()), default="")  # the first of equals
@@ -132,10 +129,8 @@ def _merged(column: pd.Series, levels: list[str]) -> pd.Series:
         clean = [level.capitalize() for level in clean]
     if len(set(clean)) == len(clean):
         return column.cat.rename_categories(clean)
-    kept = list(dict.fromkeys(clean))
-    place = {level: j for j, level in enumerate(kept)}
-    code = np.append([place[level] for level in clean], -1)
-    merged = pd.Categorical.from_codes(code[column.cat.codes.to_numpy()], kept)
+    code, kept = pd.factorize(np.array(clean, object))
+    merged = pd.Categorical.from_codes(np.append(code, -1)[column.cat.codes.to_numpy()], kept)
     return pd.Series(merged, index=column.index, name=column.name)
 
 
@@ -231,8 +226,12 @@ def _inferred(csv_format: CsvFormat, typed: bool, reject: Reject, column: pd.Ser
     if found.values.dtype == float and np.isinf(found.values).any():
         what = "holds {cell!r}; finite numbers are needed. Correct the cell or remove the row."
         reject(str(column.name), np.isinf(found.values.to_numpy()), what)
-    if target and found.values.dtype == "category" and not typed:
-        _reject_words(found.values, reject)
+    if target and found.values.dtype == "category" and not typed:  # a word among many different numbers is no class
+        y, values = found.values, numbers([str(level) for level in found.values.cat.categories])[0]
+        if np.isfinite(values).any() and task_of(values[np.isfinite(values)]) == "regression":
+            words = np.isin(y.cat.codes.to_numpy(), np.flatnonzero(np.isnan(values)))
+            what = f"holds text ({{cell!r}}), numbers needed ({{count}} of {len(y)} cells). Correct or empty them."
+            reject(str(y.name), words, what)
     return found
 
 
@@ -259,16 +258,71 @@ def _target(path: Path, column: pd.Series, required: bool, infer: Any, notes: li
     return present.astype(np.int64) if is_integer else present
 
 
-def _reject_words(y: pd.Series, reject: Reject) -> None:
-    """A word among many different numbers is a mistake, not a class."""
-    values = numbers([str(level) for level in y.cat.categories])[0]
-    if np.isfinite(values).any() and task_of(values[np.isfinite(values)]) == "regression":
-        words = np.isin(y.cat.codes.to_numpy(), np.flatnonzero(np.isnan(values)))
-        what = f"holds text ({{cell!r}}), numbers needed ({{count}} of {len(y)} cells). Correct or empty them."
-        reject(str(y.name), words, what)
-
-
 def _reject(path: Path, frame: pd.DataFrame, name: str, bad: np.ndarray, what: str) -> None:
     row = int(np.argmax(bad))
     message = what.format(cell=str(frame[name].iloc[row]), count=int(bad.sum()))
     raise FileFormatError(f"{path} row {row}, column {name!r} {message}")
+
+
+# ---- what people write beside the data: "70 m2" is 70 in m2; a row of totals at the end is left out
+
+_FOOTER = re.compile(r"(grand |sub-?)?(totals?|totale?s?|sums?|summe|gesamt(summe)?|insgesamt|somme):?", re.IGNORECASE)
+_NUMBER = r"[+-]?\d[\d.,'\u00a0\u202f]*"
+_WORD = r"[^\W\d_][^\s\d,;:]*[23]?|[%°]\w?"  # behind a blank any word is a unit, else the usual ones are
+_USUAL = "[kcmµ]?m[²³23]?|[kmµ]?g|[kmg]?[wv]|kwh|[mc]?l|ha|ms|min|[shwd]|[kmg]?hz|[kmgt]b|°[cfk]?|eur|usd|chf|gbp"
+_CURRENCY = "USD|EUR|GBP|CHF|CAD|AUD|INR|JPY"
+_UNIT = re.compile(
+    rf"(?P<n>{_NUMBER}|[+-]?\.\d+)([ \u00a0\u202f]+(?P<a>{_WORD})|(?P<b>(?i:{_USUAL})))"
+    rf"|(?P<c>{_CURRENCY})[ \u00a0\u202f]*(?P<m>{_NUMBER})"
+)
+
+
+def without_units(column: pd.Series, known: str = "") -> tuple[pd.Series, str]:
+    """A column of text without the one unit that its cells have, and the unit; as it is where there is not just one.
+
+    Args:
+        column: The cells.
+        known: The unit of the training data: cells in another one stay text.
+    """
+    if column.dtype.kind in "biufM":
+        return column, ""
+    text = column if column.dtype == "category" else column.astype("str").astype("category")
+    levels, units = {str(level): str(level).strip() for level in text.cat.categories}, set[str]()
+    for old, cell in levels.items():
+        if found := _UNIT.fullmatch(cell):
+            units.add(_unit(found))
+            levels[old] = found["n"] or found["m"] if not known or _unit(found) == known else cell
+        elif not (known or cell in MISSING or re.fullmatch(_NUMBER, cell)):
+            return column, ""
+    if len(units) != 1 and not known or known and known not in units:
+        return column, ""
+    return text.astype(object).map(levels, na_action="ignore").astype("category"), known or units.pop()
+
+
+def _unit(found: re.Match[str]) -> str:
+    return found["a"] or found["b"] or found["c"]
+
+
+def without_footer(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """A table without a last row whose first cell is a word for the sum, and that word."""
+    place = next((j for j, cell in enumerate(frame.iloc[-1]) if not pd.isna(cell) and str(cell).strip()), 0)
+    word = str(frame.iloc[-1, place]).strip()
+    if len(frame) < 3 or not _FOOTER.fullmatch(word):
+        return frame, ""
+    above = frame.iloc[:-1].copy()
+    if (above.iloc[:, place].astype("str").str.strip() == word).any():  # a category like others
+        return frame, ""
+    for name in above.select_dtypes("category"):
+        above[name] = above[name].cat.remove_unused_categories()
+    return above, word
+
+
+def clean(frame: pd.DataFrame, units: Mapping[str, str], notes: list[str]) -> tuple[pd.DataFrame, dict[str, str]]:
+    """A table without units and totals, what was done in notes, and the unit of each column that has one."""
+    frame, word = without_footer(frame)
+    if word:
+        notes.append(f"the last row ({word!r}) was left out: it holds totals")
+    found = {name: without_units(column, units.get(str(name), "")) for name, column in frame.items()}
+    used = {str(name): unit for name, (_, unit) in found.items() if unit}
+    notes += [f"column {name!r}: numbers in {unit}" for name, unit in used.items()]
+    return frame.assign(**{name: column for name, (column, unit) in found.items() if unit}), used  # type: ignore[misc]

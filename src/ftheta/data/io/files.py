@@ -1,22 +1,30 @@
-"""Data from files: the content says what a file is, never its name, and nothing is ever unpickled."""
+"""Data from files, also packed: the content says what a file is, never its name, and nothing is ever unpickled."""
 
 from __future__ import annotations
 
 import codecs
+import io
+import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...catalog import nearest
 from ...errors import FileFormatError
+from ...store.files import read_bytes, readable
 from ..datasets import Dataset
-from .packed import GZIP, ZIP, plain_bytes
 
 if TYPE_CHECKING:
     from .dataset import CsvFormat
 
 HEAD = 2**16  # bytes that tell the format
+MAX_RATIO, ALWAYS = 200, 16 << 20  # packed bytes may grow by this factor, or to this size
+MAX_DIRECTORY = 1 << 20  # bytes of the directory of a zip archive: a million entries take seconds and gigabytes to open
+ZIP, GZIP = b"PK\x03\x04", b"\x1f\x8b"
+_TABLES = ((".csv", ".tsv", ".tab", ".json", ".jsonl", ".ndjson"), (".txt", ".dat", ".data"))  # the first kind there is
 FORMATS = {  # what it is, and the function that reads it
     "csv": ("text", "csv:read_csv"),
     "json": ("JSON", "tables:read_json"),
@@ -74,14 +82,11 @@ def read(
     layout = _layout(path, kind, sheet, skip_rows)
     module, name = FORMATS[kind][1].split(":")
     reader: Any = import_module(f".{module}", __package__)
-    options: dict[str, Any] = {"required": required, **layout}
-    if kind == "sequences":
-        options |= {"encoding": encoding, "csv_format": csv_format}
-    if kind == "csv":
-        named = not {".csv", ".tsv"}.isdisjoint(map(str.lower, path.suffixes))
-        if target is None and not named and not reader.looks_like_table(path, encoding, **layout):
+    if kind == "csv" and target is None and {".csv", ".tsv"}.isdisjoint(map(str.lower, path.suffixes)):
+        if not reader.looks_like_table(path, encoding, **layout):
             return read_text(path, **layout)
-        options |= {"encoding": encoding, "csv_format": csv_format}
+    options: dict[str, Any] = {"required": required, **layout}
+    options |= {"encoding": encoding, "csv_format": csv_format} if kind in ("csv", "sequences") else {}
     return getattr(reader, name)(path, *([] if kind == "images" else [target or None]), **options)
 
 
@@ -108,8 +113,10 @@ def format_of(path: Path, sheet: str = "") -> str:
         raise FileFormatError(f"{path}: the file is empty ({len(head)} bytes). A header and one row are needed.")
     if found := _binary(head):
         return found
-    inside = _start_of_packed(head) if head.startswith(GZIP) else head
-    inside = plain_bytes(path, sheet, HEAD) if head.startswith(ZIP) else inside
+    inside = plain_bytes(path, sheet, HEAD) if head.startswith(ZIP) else head
+    if head.startswith(GZIP):
+        with suppress(zlib.error):
+            inside = zlib.decompressobj(wbits=31).decompress(head, HEAD) or head
     if codec := utf16(inside):
         inside = inside[: len(inside) // 2 * 2].decode(codec, "ignore").encode()
     if inside is not head and _is_idx(inside):
@@ -158,14 +165,6 @@ def utf16(data: bytes) -> str:
     return ""
 
 
-def _start_of_packed(head: bytes) -> bytes:
-    """The first bytes of what gzip packed; the bytes themselves where it did not."""
-    try:
-        return zlib.decompressobj(wbits=31).decompress(head, HEAD) or head
-    except zlib.error:
-        return head
-
-
 def _is_text(head: bytes) -> bool:
     try:
         head.decode("utf-8")
@@ -189,15 +188,14 @@ def first_bytes(path: Path, n: int) -> bytes:
 def content_of(path: Path, sheet: str = "", notes: list[str] | None = None) -> bytes:
     """The bytes of a file of text: UTF-8, where they begin with a byte-order mark, or an encoding of one byte each."""
     data = plain_bytes(path, sheet)
-    if codec := utf16(data):
-        try:
-            found = codecs.BOM_UTF8 + data.decode(codec).encode()
-        except UnicodeError as error:
-            raise FileFormatError(f"{path}: not UTF-16 text ({error}). Save it as UTF-8.") from None
-        if notes is not None:
-            notes.append("read as UTF-16")
-        return found
-    return data
+    if not (codec := utf16(data)):
+        return data
+    if notes is not None:
+        notes.append("read as UTF-16")
+    try:
+        return codecs.BOM_UTF8 + data.decode(codec).encode()
+    except UnicodeError as error:
+        raise FileFormatError(f"{path}: not UTF-16 text ({error}). Save it as UTF-8.") from None
 
 
 def read_text(path: str | Path, *, sheet: str = "", skip_rows: int = 0) -> Dataset:
@@ -218,8 +216,7 @@ def read_text(path: str | Path, *, sheet: str = "", skip_rows: int = 0) -> Datas
 
 def decode_text(path: Path, data: bytes) -> str:
     """Bytes in UTF-8 as text."""
-    zero = data.find(b"\0")
-    if zero >= 0:
+    if (zero := data.find(b"\0")) >= 0:
         raise FileFormatError(f"{path} byte {zero}: a zero byte, so this is not text. Use a text file in UTF-8.")
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
@@ -227,3 +224,85 @@ def decode_text(path: Path, data: bytes) -> str:
         line, bad = data.count(b"\n", 0, error.start) + 1, data[error.start]
         place = f"{path} line {line}, byte {error.start}"
         raise FileFormatError(f"{place}: not UTF-8 (0x{bad:02x}). Save it as UTF-8.") from None
+
+
+# ---- what is packed: a file inside gzip, or one table inside a zip archive; neither may fill the memory
+
+
+def plain_bytes(path: Path, sheet: str = "", size: int = -1) -> bytes:
+    """The bytes of a file, unpacked; of an archive those of its only table, or of the one named `sheet`.
+
+    Args:
+        path: The file.
+        sheet: A name in a zip archive.
+        size: Only so many bytes of a table in a zip archive; -1: all.
+    """
+    data = read_bytes(path)
+    if data.startswith(ZIP):
+        return _from_zip(path, data, sheet, size)
+    return _from_gzip(path, data) if data.startswith(GZIP) else data
+
+
+def _from_gzip(path: Path, data: bytes) -> bytes:
+    stream = zlib.decompressobj(31)
+    try:
+        found = stream.decompress(data, max(ALWAYS, MAX_RATIO * len(data)) + 1)
+    except zlib.error as error:
+        raise FileFormatError(f"{path}: damaged inside gzip ({error}). Download it again.") from None
+    reject_bomb(path, len(found), len(data))
+    if not stream.eof or stream.unused_data:
+        raise FileFormatError(f"{path}: the end of the gzip data is missing or is not the end. Download it again.")
+    return found
+
+
+def archive_of(data: bytes) -> zipfile.ZipFile:
+    """A zip archive; ValueError where its directory is too long to be opened."""
+    end = data.rfind(b"PK\x05\x06")
+    if end >= 0 and int.from_bytes(data[end + 12 : end + 16], "little") > MAX_DIRECTORY:
+        raise ValueError("an archive of too many files")
+    return zipfile.ZipFile(io.BytesIO(data))
+
+
+def _from_zip(path: Path, data: bytes, sheet: str, size: int) -> bytes:
+    try:
+        with archive_of(data) as archive:
+            table = _table(path, archive.infolist(), sheet)
+            reject_bomb(path, table.file_size, len(data))  # no more than the stated size is ever unpacked
+            with archive.open(table) as stream:
+                return stream.read(size)
+    except FileFormatError:
+        raise
+    except Exception as error:  # zipfile raises many kinds
+        why = " ".join(str(error).split())[:150]
+        raise FileFormatError(f"{path}: a damaged zip archive ({why}). Download it again.") from None
+
+
+def _table(path: Path, members: list[zipfile.ZipInfo], sheet: str) -> zipfile.ZipInfo:
+    """The only table of an archive, or the one that is named."""
+    files = {m.filename: m for m in members if not (m.is_dir() or m.filename.startswith("__MACOSX/"))}
+    kinds = [[name for name in files if name.lower().endswith(ends)] for ends in _TABLES]
+    tables = [sheet] if sheet in files else next(filter(None, kinds), [])
+    if sheet and sheet not in files:
+        raise FileFormatError(f"{path}: {nearest('file in the archive', sheet, files)}")
+    if not tables:
+        what = "a zip archive without a table (as .pt files are)"
+        raise FileFormatError(
+            f"{path}: its content is {what}; fθ does not open it. Unpack it, or save the table as CSV."
+        )
+    if len(tables) > 1:
+        first = ", ".join(tables[:8]) + (", ..." if len(tables) > 8 else "")
+        raise FileFormatError(f"{path}: {len(tables)} tables ({first}). Choose one, e.g. --sheet {tables[0]}.")
+    found = files[tables[0]]
+    if found.flag_bits & 1 or found.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        how = "encrypted" if found.flag_bits & 1 else f"packed by method {found.compress_type}"
+        raise FileFormatError(f"{path}: {found.filename} is {how}. Unpack it yourself.")
+    return found
+
+
+def reject_bomb(path: Path, size: int, packed: int, ratio: int = MAX_RATIO, always: int = ALWAYS) -> None:
+    """Raise where a small file, or a folder of them, would fill the memory."""
+    if size > max(always, ratio * packed):
+        raise FileFormatError(
+            f"{path} would unpack {readable(packed)} to {readable(size)} or more, over {ratio} times as much, which "
+            "looks like a decompression bomb. Make it smaller, or unpack it yourself if you trust it."
+        )

@@ -25,7 +25,7 @@ from ...errors import FileFormatError, InputError
 from ..datasets import Dataset
 from . import pictures
 from .dataset import labeled
-from .packed import reject_bomb
+from .files import reject_bomb
 from .pictures import Header, Listing, Pictures, Say, printable, read_files
 
 MAX_RATIO, ALWAYS = 200, 64 << 20  # all pixels may take so many times the bytes of the files, and so many in any case

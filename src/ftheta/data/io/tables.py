@@ -24,8 +24,7 @@ from ...store.files import read_bytes
 from ..datasets import Dataset
 from .csv import column_names
 from .dataset import MAX_COLUMNS, as_dataset, labeled
-from .files import content_of, decode_text
-from .packed import archive_of, plain_bytes, reject_bomb
+from .files import archive_of, content_of, decode_text, plain_bytes, reject_bomb
 from .sequences import from_arrays
 
 PARQUET_RATIO, PARQUET_ALWAYS = 1000, 64 << 20  # runs of one value pack far better than text

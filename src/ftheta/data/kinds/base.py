@@ -109,7 +109,9 @@ class Kind:
     @classmethod
     def take(cls, x: Any, rows: Any) -> Any:
         """Some rows of raw x."""
-        return [x[i] for i in np.arange(len(x))[rows]] if isinstance(x, list) else x[rows]
+        if isinstance(x, list):
+            return [x[i] for i in np.arange(len(x))[rows]]
+        return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
 
     @classmethod
     def content(cls, x: Any) -> bytes:
@@ -130,7 +132,8 @@ class Kind:
     @classmethod
     def fields(cls, data: Dataset) -> list[dict[str, Any]]:
         """Name, kind, missing cells, levels, lowest and highest value of each column."""
-        return [field("value", data.x)]
+        columns = data.x.items() if hasattr(data.x, "items") else [("value", data.x)]
+        return [field(str(name), column) for name, column in columns]
 
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Table | None:

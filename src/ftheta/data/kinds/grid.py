@@ -111,9 +111,6 @@ class Grid(NamedTuple):
         cycle = SEASONS.get(self.freq, 1)
         return cycle // self.step if cycle % self.step == 0 and cycle > self.step else 1
 
-    def facts(self) -> dict[str, Any]:
-        return self._asdict()
-
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Grid:
         freq, step, phase, offset = str(facts["freq"]), *(int(facts[name]) for name in cls._fields[1:])
@@ -141,21 +138,16 @@ def stamps(column: Any) -> pd.Index:
         gaps = np.diff(np.unique(values))
         per_year = round(1 / float(np.median(gaps))) if len(gaps) else 1
         if per_year in (4, 12) and float(np.min(np.asarray(values))) > 1000:  # years with a fraction
-            months = (
-                np.rint(np.asarray(values) * 12).astype(int)
-                if per_year == 12
-                else np.rint(np.asarray(values) * 4).astype(int) * 3
-            )
+            months = np.rint(np.asarray(values) * per_year).astype(int) * (12 // per_year)
             return pd.PeriodIndex.from_ordinals(months - 1970 * 12, freq="M").to_timestamp()
         if (np.asarray(values) == np.rint(values)).all():
             values = values.astype(np.int64)
     if values.dtype.kind in "iu":
         return _written(values)
     if values.dtype.kind == "O":
-        if _zones(values) > 1:
-            raise InputError(
-                "The time stamps have several time zones. Convert them to one, e.g. pd.to_datetime(..., utc=True)."
-            )
+        if len({str(getattr(v, "tzinfo", None)) for v in values}) > 1:
+            one = "Convert them to one, e.g. pd.to_datetime(..., utc=True)."
+            raise InputError(f"The time stamps have several time zones. {one}")
         dates = pd.Index(pd.to_datetime(values, format="mixed", errors="coerce", utc=True))
         if dates.hasnans:
             raise InputError(f"{str(values[dates.isna()][0])!r} is not a time stamp. Write dates as 2024-01-31.")
@@ -170,10 +162,6 @@ def _written(values: pd.Index) -> pd.Index:
             dates = pd.to_datetime(values.astype(str), format=form, errors="coerce")
             return values if dates.hasnans else dates
     return values
-
-
-def _zones(values: pd.Index) -> int:
-    return len({str(getattr(v, "tzinfo", None)) for v in values})
 
 
 def frame_of(X: Any, owner: str) -> pd.DataFrame:
@@ -211,13 +199,10 @@ def levels_of(index: pd.Index) -> tuple[pd.Index, np.ndarray]:
 
 
 def _plain_times(index: pd.Index) -> pd.Index:
-    index = (
-        index.to_timestamp()
-        if isinstance(index, pd.PeriodIndex)
-        else stamps(index)
-        if index.dtype.kind in "fO" or index.hasnans
-        else index
-    )
+    if isinstance(index, pd.PeriodIndex):
+        index = index.to_timestamp()
+    elif index.dtype.kind in "fO" or index.hasnans:
+        index = stamps(index)
     if isinstance(index, pd.DatetimeIndex) and index.tz is not None:  # days of the place, hours of the world
         index = index.tz_localize(None) if (index == index.normalize()).all() else index.tz_convert(None)
     if index.dtype.kind not in "iuM":
@@ -227,11 +212,8 @@ def _plain_times(index: pd.Index) -> pd.Index:
 
 def _usual_step(parts: Sequence[np.ndarray]) -> int:
     gaps = np.concatenate([np.diff(np.sort(p)) for p in parts])
-    gaps = gaps[gaps > 0]
-    if not len(gaps):
-        return 1
-    values, counts = np.unique(gaps, return_counts=True)
-    return int(values[np.argmax(counts)])
+    values, counts = np.unique(gaps[gaps > 0], return_counts=True)
+    return int(values[np.argmax(counts)]) if len(values) else 1
 
 
 def _duplicate(times: pd.Index, names: np.ndarray) -> InputError:
@@ -276,14 +258,8 @@ def tracks_of(frame: pd.DataFrame, grid: Grid, n_targets: int) -> tuple[Track, .
 
 def _placed(tracks: Sequence[Track]) -> tuple[Track, ...]:
     """Rows numbered over all series by their time."""
-    each = [(i, t.time[t.place >= 0]) for i, t in enumerate(tracks)]
-    owner = np.concatenate([np.full(len(v), i) for i, v in each])
-    order = np.argsort(np.concatenate([v for _, v in each]), kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    made = []
-    for i, t in enumerate(tracks):
-        place = np.full(len(t.time), -1, np.int64)
-        place[: len(each[i][1])] = rank[owner == i]
-        made.append(t._replace(place=place))
-    return tuple(made)
+    known = [t.time[t.place >= 0] for t in tracks]
+    rank = np.argsort(np.argsort(np.concatenate(known), kind="stable"))
+    parts = np.split(rank, np.cumsum([len(time) for time in known])[:-1])
+    rest = (np.full(len(t.time) - len(part), -1) for t, part in zip(tracks, parts, strict=True))
+    return tuple(t._replace(place=np.append(p, r)) for t, p, r in zip(tracks, parts, rest, strict=True))

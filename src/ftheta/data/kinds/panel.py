@@ -75,15 +75,13 @@ class Panel:
         index = np.arange(len(self))[index]
         if len(index) and index[-1] - index[0] + 1 != len(index):
             raise InputError("Steps that follow each other cannot be taken apart at random: take a contiguous part.")
-        first, stop = (int(index[0]), int(index[-1]) + 1) if len(index) else (0, 0)
         rows = np.sort(np.concatenate([t.place[t.begin : t.end] for t in self.tracks]))
-        first, last = (rows[first], rows[stop - 1]) if len(index) else (0, -1)
+        first, last = rows[index[[0, -1]]] if len(index) else (0, -1)
         made = []
         for t in self.tracks:
             end = int(np.searchsorted(t.place[: t.end], last, "right"))
             begin = min(max(t.begin, int(np.searchsorted(t.place[: t.end], first))), end)
-            kept = slice(0, end)
-            made.append(Track(t.name, t.time[kept], t.values[kept], t.place[kept], begin))
+            made.append(Track(t.name, t.time[:end], t.values[:end], t.place[:end], begin))
         return replace(self, tracks=tuple(made))
 
     def before(self, stop: int) -> Panel:
@@ -108,11 +106,8 @@ class Panel:
     def units(self, t: Track) -> tuple[np.ndarray, np.ndarray]:
         """Mean and scale (C,) of a series; of one that fit did not see, those of the others on average."""
         f = self.spec.facts
-        names = [str(n) for n in f["names"]]
-        if t.name in names:
-            i = names.index(t.name)
-            return f["mean"][i], f["scale"][i]
-        return f["mean"].mean(0), f["scale"].mean(0)
+        own = [i for i, name in enumerate(f["names"]) if str(name) == t.name][:1] or slice(None)
+        return f["mean"][own].mean(0), f["scale"][own].mean(0)
 
     def frame(self) -> pd.DataFrame:
         """The series as a data frame that `check` reads in the same way."""
@@ -164,19 +159,16 @@ class Panel:
         x, targets, rows = self._stacked()
         if not len(rows):
             raise self.too_short()
-        x, targets, rows = (torch.from_numpy(a) for a in (x, targets, rows))
-        x, targets = (on_device(a.numpy(), dtype, device) for a in (x, targets))
+        x, targets, rows = *(on_device(a, dtype, device) for a in (x, targets)), torch.from_numpy(rows)
         known = targets.isfinite().all(1)
         gaps, targets = not bool(known.all()), targets.nan_to_num()
         back = torch.arange(-self.window, 0)
 
         def get(index: Any, draw: Any) -> Batch:
             last = rows[index]
-            at = last[:, None] + back if self.kind.each else last
-            at = (at + 1 if self.kind.each else at).to(device)
-            window = x[(last[:, None] + back).to(device)]
-            mask = known[at].to(dtype) if gaps else None
-            return Batch(window, targets[at], mask, index)
+            window = last[:, None] + back
+            at = (window + 1 if self.kind.each else last).to(device)
+            return Batch(x[window.to(device)], targets[at], known[at].to(dtype) if gaps else None, index)
 
         return Indexed(len(rows), get, batch_size=batch_size, shuffle=shuffle)
 
@@ -206,13 +198,10 @@ class Panel:
     def too_short(self) -> InputError:
         """Why there is nothing to learn from."""
         d, longest = int(self.spec.facts["difference"]), max((t.end for t in self.tracks), default=0)
-        least = self.window + d + 1
+        have, least = f"The series has {longest} steps", self.window + d + 1
         if longest >= least:
-            return InputError(
-                f"The series has {longest} steps, but no step that is known follows {self.window} others that "
-                "are. Fill in missing values, use fewer lags, or drop the columns that are rarely known."
-            )
-        return InputError(
-            f"The series has {longest} steps; with lags={self.window}{f' of differences over {d} steps' if d else ''} "
-            f"at least {least} are needed. Pass a longer series, or use fewer lags."
-        )
+            none = f"no step that is known follows {self.window} others that are"
+            more = "Fill in missing values, use fewer lags, or drop the columns that are rarely known."
+            return InputError(f"{have}, but {none}. {more}")
+        lags = f"lags={self.window}{f' of differences over {d} steps' if d else ''}"
+        return InputError(f"{have}; with {lags} at least {least} are needed. Pass a longer series, or use fewer lags.")

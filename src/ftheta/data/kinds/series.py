@@ -19,10 +19,10 @@ import pandas as pd
 from ...catalog import nearest
 from ...errors import InputError
 from ...formulas.autoregression import aicc, autoregression
-from ...results import Table
+from ...results import Table, counted
 from ..datasets import Dataset
 from ..specs import InputSpec
-from .base import Kind, field
+from .base import Kind
 from .grid import Grid, Track, frame_of, levels_of, stamps, tracks_of
 from .panel import Panel, filled, logged
 
@@ -56,7 +56,7 @@ class Series(Kind):
         order = self._columns(frame, spec)
         facts: dict[str, Any] = {} if spec is None else dict(spec.facts)
         grid = Grid.of(frame.index) if spec is None else Grid.from_facts(facts).fitting(frame.index)
-        n = len(order) - self._n_known(order)
+        n = sum(str(c) not in self.known_ahead for c in order)
         wanted = len(self.target) if self.target else n
         tracks = tracks_of(frame[order], grid, wanted)
         if not any(t.end for t in tracks):
@@ -64,12 +64,9 @@ class Series(Kind):
         owner.n_features_in_ = len(order)
         if spec is not None:
             return Panel(tracks, spec, self, grid)
-        facts = {"columns": np.array([str(c) for c in order]), "targets": wanted, "forecast": n, **grid.facts()}
+        facts = {"columns": np.array([str(c) for c in order]), "targets": wanted, "forecast": n, **grid._asdict()}
         made = Panel(tracks, InputSpec((len(order),), facts), self, grid)
         return replace(made, spec=self.learn(made))
-
-    def _n_known(self, order: Sequence[Any]) -> int:
-        return sum(str(c) in self.known_ahead for c in order)
 
     def _columns(self, frame: pd.DataFrame, spec: InputSpec | None) -> list[Any]:
         """Columns in the order targets, forecast along, known ahead."""
@@ -107,20 +104,16 @@ class Series(Kind):
         facts["log"] = log.astype(np.int64)
         level = filled(logged(longest.values[: longest.end, :n], log))
         if self.difference not in ("auto", "season") and int(self.difference) >= longest.end:
-            raise InputError(
-                f"difference={self.difference}, and the series has {longest.end} steps. Use a smaller one."
-            )
-        chosen = {"auto": 0, "season": facts["season"]}.get(str(self.difference), self.difference)
-        facts["difference"] = (
-            _difference(level[:, : inputs.n_targets], facts["season"]) if self.difference == "auto" else chosen
-        )
-        plain = replace(
-            inputs, spec=InputSpec(inputs.spec.shape, facts | _units([t.name for t in tracks], len(longest.values[0])))
-        )
+            many = f"difference={self.difference}, and the series has {longest.end} steps"
+            raise InputError(f"{many}. Use a smaller one.")
+        chosen = facts["season"] if self.difference == "season" else self.difference
+        chosen = _difference(level[:, : inputs.n_targets], facts["season"]) if self.difference == "auto" else chosen
+        facts |= {"difference": chosen, "names": np.array([t.name for t in tracks])}
+        units = {"mean": np.zeros((len(tracks), 1)), "scale": np.ones((len(tracks), 1))}
+        plain = replace(inputs, spec=InputSpec(inputs.spec.shape, facts | units))
         z = [np.ma.masked_invalid(plain.standardized(t)[: t.end]) for t in tracks]
         mean, scale = (np.stack([f(v, 0).filled(0.0) if len(v) else np.zeros(v.shape[1]) for v in z]) for f in _MOMENTS)
-        facts |= {"names": np.array([t.name for t in tracks]), "mean": mean}
-        facts["scale"] = np.where(scale > 1e-12 * (1 + np.abs(mean)), scale, 1.0)
+        facts |= {"mean": mean, "scale": np.where(scale > 1e-12 * (1 + np.abs(mean)), scale, 1.0)}
         return InputSpec((inputs.spec.shape[0],), facts | _past(tracks))
 
     def verify(self, spec: InputSpec) -> None:
@@ -134,20 +127,11 @@ class Series(Kind):
         if found != shapes or rows != [(steps, c), (steps, c), (steps,)]:
             raise ValueError(f"a series of {c} columns with facts of shapes {found}")
         window, season, d = (operator.index(f[name]) for name in ("window", "season", "difference"))
-        if not 0 < int(f["targets"]) <= n <= c or not (
-            0 <= d < steps and 1 <= window <= steps and 1 <= season <= steps
-        ):
+        learnable = 0 <= d < steps and 1 <= window <= steps and 1 <= season <= steps
+        if not learnable or not 0 < int(f["targets"]) <= n <= c:
             raise ValueError("a series that is forecast from nothing")
-        numbers = {
-            "mean": "f",
-            "scale": "f",
-            "values": "f",
-            "time": "iu",
-            "lengths": "iu",
-            "log": "iu",
-            "missing": "iub",
-        }
-        if any(np.asarray(f[name]).dtype.kind not in kinds for name, kinds in numbers.items()):
+        kinds = dict.fromkeys(("mean", "scale", "values"), "f") | dict.fromkeys(("time", "lengths", "log"), "iu")
+        if any(np.asarray(f[name]).dtype.kind not in kind for name, kind in (kinds | {"missing": "iub"}).items()):
             raise ValueError("a series whose facts are not numbers")
         Grid.from_facts(f)
 
@@ -193,12 +177,8 @@ class Series(Kind):
         times, names = levels_of(x.index)
         stamped = times.dtype.kind == "M"
         number = pd.DatetimeIndex(times).as_unit("ns").asi8 if stamped else np.asarray(times, np.int64)
-        several = isinstance(x.index, pd.MultiIndex)
-        facts = {
-            "stamped": stamped,
-            "columns": [str(c) for c in x.columns],
-            "names": [str(n) for n in names] if several else [],
-        }
+        names = [str(n) for n in names] if isinstance(x.index, pd.MultiIndex) else []
+        facts = {"stamped": stamped, "columns": [str(c) for c in x.columns], "names": names}
         return {"values": x.to_numpy(float), "time": number, **facts}
 
     @classmethod
@@ -209,10 +189,6 @@ class Series(Kind):
         return pd.DataFrame(tree["values"], index=index, columns=list(tree["columns"]))
 
     @classmethod
-    def take(cls, x: Any, rows: Any) -> Any:
-        return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
-
-    @classmethod
     def content(cls, x: Any) -> bytes:
         if not hasattr(x, "iloc"):
             return super().content(x)
@@ -220,15 +196,7 @@ class Series(Kind):
 
     @classmethod
     def size(cls, data: Dataset) -> str:
-        return f"{data.columns} column{'s' * (data.columns > 1)}"
-
-    @classmethod
-    def fields(cls, data: Dataset) -> list[dict[str, Any]]:
-        return (
-            [field(str(name), column) for name, column in data.x.items()]
-            if hasattr(data.x, "items")
-            else super().fields(data)
-        )
+        return counted(data.columns, "column")
 
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Table:
@@ -270,15 +238,12 @@ def _made(data: Dataset, x: Any, roles: Mapping[str, Any], notes: Sequence[str])
 
 def _spread_grows(raw: Sequence[np.ndarray], season: int) -> np.ndarray:
     """Columns above 0 whose changes over a season grow with their level: their logarithm is more even."""
-    n = raw[0].shape[1]
-    found = np.zeros(n, bool)
-    for column in range(n):
-        values = [v[:, column] for v in raw]
-        if any(not len(v) or v.min() <= 0 for v in values):
-            continue
-        slopes = [s for v in values if (s := _slope(v, max(season, 8))) is not None]
-        found[column] = bool(slopes) and float(np.median(slopes)) > 0.5
-    return found
+    found = []
+    for values in zip(*(v.T for v in raw), strict=True):  # of one column
+        positive = all(len(v) and v.min() > 0 for v in values)
+        slopes = [s for v in values if positive and (s := _slope(v, max(season, 8))) is not None]
+        found.append(bool(slopes) and float(np.median(slopes)) > 0.5)
+    return np.array(found)
 
 
 def _slope(v: np.ndarray, block: int) -> float | None:
@@ -308,10 +273,6 @@ def _difference(v: np.ndarray, season: int) -> int:
             residuals = [autoregression(one[:, None], p)[1][max(0, skip - p) :] for one in z.T]
             scores[d, p] = sum(aicc(r, 1 + p) + (UNIT_ROOT if d == 0 else 0.0) for r in residuals)
     return min(scores, key=lambda key: scores[key])[0] if scores else 0
-
-
-def _units(names: Sequence[str], width: int) -> dict[str, Any]:
-    return {"names": np.array(names), "mean": np.zeros((len(names), width)), "scale": np.ones((len(names), width))}
 
 
 def _past(tracks: Sequence[Track]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ SUPPORTS = {  # values of X -> whether a table holds only such, and the sentence
     "bit": (lambda x: ((x == 0) | (x == 1)).all(), "0 or 1: round them, e.g. Binarizer(threshold=0.5)"),
     "sign": (lambda x: (np.abs(x) == 1).all(), "-1 or 1: take np.where(X > threshold, 1, -1)"),
 }
+OTHER_SUPPORTS = {"HopfieldNetwork": "sign", "ModernHopfield": "sign", "RestrictedBoltzmannMachine": "unit"}
 MAX_COLUMNS = 10  # that are shown
 
 
@@ -71,10 +72,6 @@ class Table(Kind):
         return (*(("image",) if data.shape else ()), *(("series",) if numbers else ()))
 
     @classmethod
-    def take(cls, x: Any, rows: Any) -> Any:
-        return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
-
-    @classmethod
     def content(cls, x: Any) -> bytes:
         if not hasattr(x, "iloc"):
             return super().content(x)
@@ -84,7 +81,9 @@ class Table(Kind):
     def encoder(cls, data: Dataset, estimator: Any) -> Any:
         """Columns as numbers; pixels scaled; values in the range that the estimator takes."""
         dtype: Any = getattr(estimator, "dtype", "float64")
-        support: Any = _support(estimator)
+        support: Any = getattr(estimator.kind(), "support", "real") if hasattr(estimator, "kind") else "real"
+        if support == "real" and getattr(estimator, "visible", "") != "gaussian":  # its kind says less for some
+            support = OTHER_SUPPORTS.get(type(estimator).__name__, "real")
         if support != "real":
             return ArrayEncoder(support, bool(data.shape) or not hasattr(data.x, "iloc"), dtype=dtype)
         if not hasattr(data.x, "iloc"):
@@ -99,8 +98,7 @@ class Table(Kind):
 
     @classmethod
     def fields(cls, data: Dataset) -> list[dict[str, Any]]:
-        target = [field("(target)", data.y)] if data.task == "regression" else []
-        return [field(str(name), column) for name, column in data.x.items()] + target
+        return super().fields(data) + ([field("(target)", data.y)] if data.task == "regression" else [])
 
     @classmethod
     def first(cls, data: Dataset, rows: int) -> Text:
@@ -124,16 +122,6 @@ def image_size(shape: Sequence[int]) -> str:
     return f"{'x'.join(map(str, shape[:2]))} pixels" + (" in color" if tuple(shape[2:]) == (3,) else "")
 
 
-_OTHER = {"HopfieldNetwork": "sign", "ModernHopfield": "sign", "RestrictedBoltzmannMachine": "unit"}
-
-
-def _support(estimator: Any) -> str:
-    """Values of X that an estimator takes; its kind says less than is needed for some."""
-    own = getattr(estimator.kind(), "support", "real") if hasattr(estimator, "kind") else "real"
-    gaussian = getattr(estimator, "visible", "") == "gaussian"
-    return own if own != "real" or gaussian else _OTHER.get(type(estimator).__name__, "real")
-
-
 SHOWN = 200  # images of a folder, evenly spaced, that are described
 CHANNELS = (1, 3, 4)  # gray, colors, colors and opacity
 
@@ -154,7 +142,11 @@ class Images(Kind):
         """X as (n, C, H, W): 8 and 16 bits as they are, all else in the dtype and finite; a folder is opened."""
         if isinstance(X, str) and not Path(X).is_dir():
             raise InputTypeError(f"X is {X!r:.80}, not a folder; {type(owner).__name__} takes images or their folder.")
-        X, labels = self._opened(X, spec) if isinstance(X, str | Path) else (X, None)
+        labels = None
+        if isinstance(X, str | Path):  # pictures in the size of those in `fit`; the names of its folders are labels
+            size = None if spec is None or self.any_size else (spec.shape[1], spec.shape[2])
+            data = open_images(X, size=size, channels=None if spec is None else spec.shape[0], required=False)
+            X, labels = data.x, data.y
         x = X if isinstance(X, Pictures) else images(type(owner).__name__, X, dtype=self.dtype, shape=self.shape)
         found = tuple(map(int, x.shape[1:]))
         if spec is None:
@@ -166,21 +158,11 @@ class Images(Kind):
             )
         return Items(x, spec or InputSpec(found), labels=labels)
 
-    def _opened(self, folder: str | Path, spec: InputSpec | None) -> tuple[Pictures, Any]:
-        """The pictures of a folder, in the size of those in `fit`, and their labels: the names of its folders."""
-        size = None if spec is None or self.any_size else (spec.shape[1], spec.shape[2])
-        data = open_images(folder, size=size, channels=None if spec is None else spec.shape[0], required=False)
-        return data.x, data.y
-
     # ---- data sets of this kind, for jobs
 
     @classmethod
     def also(cls, data: Dataset) -> tuple[str, ...]:
         return ("table",)
-
-    @classmethod
-    def take(cls, x: Any, rows: Any) -> Any:
-        return Table.take(x, rows)
 
     @classmethod
     def content(cls, x: Any) -> bytes:
