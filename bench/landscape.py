@@ -25,7 +25,7 @@ NETS = {"784-256-64-10, 1000 rows": ((784, 256, 64, 10), 1000), "20-100-3, 200 r
 
 
 def run(settings: Settings) -> Report:
-    """Both nets; the small one is batched over the grid."""
+    """Both nets."""
     report = Report("landscape", "explain.landscape beside bare forward passes", "a grid", against="bare/ours")
     points = 5 if settings.quick else 25
     count = max(settings.counts)

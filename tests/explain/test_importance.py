@@ -16,7 +16,7 @@ from ftheta import ConvNetClassifier, MLPClassifier, MLPRegressor, ModuleRegress
 from ftheta.data import TableEncoder
 from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import dependence, importance
-from ftheta.explain.predictions._first_layer import FirstLayer
+from ftheta.explain.predictions._columns import FirstLayer
 
 RNG = np.random.default_rng(0)
 N = 120

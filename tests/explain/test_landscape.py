@@ -12,7 +12,6 @@ from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.explain import available, landscape, linear_interpolation, loss_on_plane
-from ftheta.explain.surface import _directions
 from ftheta.explain.surface._directions import filter_normalized, leading, positions
 from ftheta.train import Recorder, Supervised, Trainer, iterate
 
@@ -134,9 +133,7 @@ def moved(net, vector):
     return nn.functional.cross_entropy(copy(torch.from_numpy(IMAGES)), torch.from_numpy(LABELS)).item()
 
 
-@pytest.mark.parametrize("cache", [1, 10**9])
-def test_every_point_has_the_loss_of_its_weights_batched_or_not(monkeypatch, cache):
-    monkeypatch.setattr(_directions, "CACHE", cache)
+def test_every_point_has_the_loss_of_its_weights():
     net = net_of(5, 4, 3)
     theta = nn.utils.parameters_to_vector(net.parameters()).detach().numpy()
     d = RNG.normal(size=(2, len(theta)))
@@ -145,17 +142,6 @@ def test_every_point_has_the_loss_of_its_weights_batched_or_not(monkeypatch, cac
     truth = [[moved(net, theta + a * d[0] + b * d[1]) for a in found.x] for b in found.y]
     np.testing.assert_allclose(found.loss, truth, rtol=1e-10)
     np.testing.assert_allclose(found.value, moved(net, theta), rtol=1e-10)
-
-
-def test_a_module_that_cannot_be_batched_goes_point_by_point():
-    class Asks(nn.Linear):
-        def forward(self, x):
-            return super().forward(x) * (1.0 if self.weight.sum().item() > -1e9 else 0.0)
-
-    net, plain = Asks(5, 3).double(), nn.Linear(5, 3).double()
-    plain.load_state_dict(net.state_dict())
-    one, two = (landscape(m, IMAGES, LABELS, loss=ROW_LOSS, points=5) for m in (net, plain))
-    np.testing.assert_allclose(one.loss, two.loss, rtol=1e-12)
 
 
 def test_scaling_a_relu_layer_up_and_the_next_one_down_changes_nothing():

@@ -5,10 +5,12 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ftheta import plots
+from ftheta.explain import Samples
 
 RNG = np.random.default_rng(0)
 LONG = "a very long name of a class that goes on"
 MAPS, IMAGES = RNG.normal(size=(6, 8, 8)), RNG.random((6, 1, 8, 8))
+ROWS = np.tile(MAPS.reshape(6, 64), (12, 1))
 FIGURES = {
     "confusion, 3": lambda: plots.confusion(np.full((3, 3), 7), ["a", LONG, "c"]),
     "confusion, 40": lambda: plots.confusion(np.eye(40, dtype=int), [f"class {k}" for k in range(40)]),
@@ -23,7 +25,7 @@ FIGURES = {
     "patches": lambda: plots.patches({f"What excites units of {LONG}": IMAGES[None]}, [[LONG]], y="first of the line"),
     "saliency, 1": lambda: plots.saliency(IMAGES[:1], MAPS[:1], [f"for {LONG}"], label="saliency (integrated)"),
     "saliency, 6": lambda: plots.saliency(IMAGES, MAPS, [f"for {LONG}"] * 6),
-    "sampled": lambda: plots.sampled(np.tile(MAPS, (12, 1, 1)), np.tile(MAPS, (12, 1, 1)), [1.0, 2.0], [1.0]),
+    "sampled": lambda: Samples(ROWS, (8, 8), None, None, ROWS, np.array([1.0, 2.0]), np.ones(1)).figure(),
     "segmented": lambda: plots.segmented(IMAGES, 1 * (MAPS > 0), 1 * (MAPS > 1), ["ground", LONG]),
     "segmented, wide": lambda: plots.segmented(RNG.random((1, 8, 64)), None, np.zeros((1, 8, 64), int), ["a"]),
     "whiskers": lambda: plots.whiskers(

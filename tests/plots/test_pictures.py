@@ -3,12 +3,30 @@
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from ftheta.plots import filters, layer_filters, maps, patches, sampled, sampled_points
+from ftheta.explain import FeatureMaps, Filters, Samples
+from ftheta.plots import patches
 
 RNG = np.random.default_rng(0)
 
 
 X = RNG.uniform(size=(1, 6, 6))
+
+
+def maps(x, layers, bars, names, label="probability"):
+    output = np.zeros((1, 2, 2)) if bars is None else np.asarray(bars)
+    return FeatureMaps(x, layers, output, names, None if label != "probability" or bars is None else output).figure()
+
+
+def filters(kernels, classical, names, picture=None, responses=None, fixed=None):
+    cosine = np.zeros((len(kernels), len(names)))
+    return Filters("conv1", kernels, names, classical, cosine, 0.0, picture, responses, fixed).figure()
+
+
+def samples(rows, neighbors=None, distance=None, usual=None, shape=None):
+    def flat(v):
+        return None if v is None else v.reshape(len(v), -1)
+
+    return Samples(flat(rows), shape or rows.shape[1:], None, None, flat(neighbors), distance, usual).figure()
 
 
 def labels(axes):
@@ -74,7 +92,7 @@ NAMES = ("Sobel x", "Laplace")
 
 def test_learned_kernels_stand_above_classical_ones_with_their_names():
     kernels, classical = RNG.normal(size=(10, 2, 3, 3)), RNG.normal(size=(2, 3, 3))
-    learned, fixed = filters(kernels, classical, NAMES, title="Filters of conv1").axes[:2]
+    learned, fixed = filters(kernels, classical, NAMES).axes[:2]
     assert set(np.ma.compressed(learned.images[0].get_array())) == set(kernels.mean(1).ravel())
     assert learned.get_title() == "Filters of conv1" and [t.get_text() for t in learned.get_yticklabels()] == ["0", "8"]
     assert [t.get_text() for t in fixed.get_xticklabels()] == list(NAMES)
@@ -83,16 +101,14 @@ def test_learned_kernels_stand_above_classical_ones_with_their_names():
 
 
 def test_at_most_64_are_shown_and_classical_ones_may_be_missing():
-    figure = filters(RNG.normal(size=(70, 1, 4, 4)), np.zeros((0, 4, 4)), (), title="Filters")
-    assert figure.axes[0].get_title() == "Filters, the first 64 of 70" and len(figure.axes) == 2  # and the colours
-    assert len(figure.axes[0].get_yticks()) == 8
+    axes = filters(RNG.normal(size=(70, 1, 4, 4)), np.zeros((0, 4, 4)), ()).axes
+    assert axes[0].get_title() == "Filters of conv1, the first 64 of 70" and len(axes) == 2  # and the colours
+    assert len(axes[0].get_yticks()) == 8
 
 
 def test_a_picture_stands_beside_what_both_make_of_it():
     picture, made, fixed = RNG.uniform(size=(1, 6, 6)), RNG.normal(size=(3, 4, 4)), RNG.normal(size=(2, 4, 4))
-    figure = filters(
-        np.ones((3, 1, 3, 3)), np.ones((2, 3, 3)), NAMES, picture=picture, responses=made, classical_responses=fixed
-    )
+    figure = filters(np.ones((3, 1, 3, 3)), np.ones((2, 3, 3)), NAMES, picture=picture, responses=made, fixed=fixed)
     by_title = {axes.get_title(): axes for axes in figure.axes}
     np.testing.assert_array_equal(by_title["The picture"].images[0].get_array(), picture[0])
     for title, some in {"What they make of the picture": made, "What these make of it": fixed}.items():
@@ -102,7 +118,10 @@ def test_a_picture_stands_beside_what_both_make_of_it():
 
 def test_a_panel_a_layer_with_its_own_range_of_colours():
     layers = {"hidden 1": RNG.normal(size=(70, 2, 3, 4)), "hidden 2": 9 * RNG.normal(size=(5, 2, 3, 4))}
-    figure = layer_filters(layers)
+    first, *above = layers.items()
+    made = {name: np.ones(len(v)) for name, v in layers.items()}
+    none = np.zeros((0, 3, 4)), np.zeros((70, 0)), np.nan
+    figure = Filters(*first, (), *none, deeper=dict(above), inputs=made).figure()
     first, second = figure.axes[:2]
     assert first.get_title() == "Filters of hidden 1, the first 64 of 70"
     assert second.get_title() == "Filters of hidden 2"
@@ -137,7 +156,7 @@ FAR, USUAL = np.array([3.0, 1.0, 2.0, 2.0]), np.array([1.0, 4.0])
 
 
 def test_samples_and_neighbors_lie_at_the_same_places_in_one_range_of_colours():
-    grid, near, _ = sampled(ROWS, 5 * NEAR, FAR, USUAL).axes
+    grid, near, _ = samples(ROWS, 5 * NEAR, FAR, USUAL).axes
     for axes, rows in ((grid, ROWS), (near, 5 * NEAR)):
         whole = axes.images[0].get_array()
         assert set(np.ma.compressed(whole)) == set(rows.ravel())
@@ -147,26 +166,26 @@ def test_samples_and_neighbors_lie_at_the_same_places_in_one_range_of_colours():
 
 
 def test_curves_are_the_shares_that_are_nearer():
-    axes = sampled(ROWS, NEAR, FAR, USUAL).axes[2]
+    axes = samples(ROWS, NEAR, FAR, USUAL).axes[2]
     lines = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
     assert lines["samples"] == [[0, 0], [1, 0.25], [2, 0.5], [2, 0.75], [3, 1]]
     assert lines["training rows, to the others"] == [[0, 0], [1, 0.5], [4, 1]]
 
 
 def test_at_most_64_are_shown_and_alone_they_need_one_axes():
-    figure = sampled(RNG.random((70, 2, 2)))
+    figure = samples(RNG.random((70, 2, 2)))
     assert [axes.get_title() for axes in figure.axes] == ["Samples, the first 64 of 70"]
-    assert len(sampled(RNG.random((3, 3, 4, 4))).axes[0].get_xticks()) == 3
-    assert sampled(np.zeros((2, 3, 3))).axes[0].images[0].get_clim() == (0.0, 1.0)
+    assert len(samples(RNG.random((3, 3, 4, 4))).axes[0].get_xticks()) == 3
+    assert samples(np.zeros((2, 3, 3))).axes[0].images[0].get_clim() == (0.0, 1.0)
 
 
 def test_points_are_the_first_two_columns():
     rows, near = RNG.random((2, 5, 3))
-    left, right = sampled_points(rows, near, FAR, USUAL).axes
+    left, right = samples(rows, near, FAR, USUAL, shape=(1, 3)).axes
     assert right.get_ylim()[1] < 1.05  # a share
     np.testing.assert_array_equal(left.collections[0].get_offsets(), rows[:, :2])
     np.testing.assert_array_equal(left.collections[1].get_offsets(), near[:, :2])
     assert (left.get_xlabel(), left.get_ylabel()) == ("column 1", "column 2") and len(right.lines) == 2
-    (alone,) = sampled_points(rows[:, :1]).axes
+    (alone,) = samples(rows[:, :1], shape=(1, 1)).axes
     np.testing.assert_array_equal(alone.collections[0].get_offsets(), np.column_stack([range(5), rows[:, 0]]))
     assert (alone.get_xlabel(), alone.get_ylabel()) == ("sample", "column 1")

@@ -72,33 +72,9 @@ class Explanation:
 _TABLE: dict[str, Explanation] = {}
 
 
-def checked(
-    needs: str | type = "", *, when: Callable[[Any], bool] | None = None, otherwise: str = "", lifted_by: str = ""
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Check the first argument and the declared ones before a function runs, and document the common ones; arguments as
-    in `explanation`."""
-
-    def wrap(function: Callable[P, R]) -> Callable[P, R]:
-        bound = signature(function)
-
-        @wraps(function)
-        def call(*args: P.args, **options: P.kwargs) -> R:
-            given = bound.bind(*args, **options).arguments
-            obj = next(iter(given.values()))
-            require(obj, needs, function.__name__)
-            if when and otherwise and given.get(lifted_by) is None and not when(obj):
-                raise InputTypeError(f"{type(obj).__name__} {otherwise.format(function.__name__)}.")
-            allowed = _declared(function)
-            try:
-                check.parameters(function.__name__, allowed, {n: v for n, v in given.items() if n in allowed})
-            except InvalidParameterError as error:
-                raise InputError(str(error)) from None
-            return function(*args, **options)
-
-        call.__doc__ = _documented(function)
-        return call
-
-    return wrap
+def checked(needs: str | type = "", **how: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Check arguments and document the common ones as `explanation` does, without a name for the command line."""
+    return explanation("", needs=needs, **how)
 
 
 def explanation(
@@ -112,7 +88,8 @@ def explanation(
     tested: bool = False,
     fresh: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register a function (obj, ...) -> Result under a name, for all objects that have what it needs.
+    """Register a function (obj, ...) -> Result under a name, for all objects that have what it needs; check its first
+    argument and the declared ones before it runs, and document the common ones.
 
     Args:
         name: A name that no other explanation has.
@@ -123,15 +100,33 @@ def explanation(
         lifted_by: An argument; where it is given, `when` does not count.
     """
 
+    if name in _TABLE:
+        raise InputError(f"There is already an explanation {name!r}; choose another name.")
+    listed = catalog.VIEWS[name].needs if name in catalog.VIEWS else ""
+    wanted = listed if needs is None else needs
+
     def register(function: Callable[P, R]) -> Callable[P, R]:
-        if name in _TABLE:
-            raise InputError(f"There is already an explanation {name!r}; choose another name.")
-        listed = catalog.VIEWS[name].needs if name in catalog.VIEWS else ""
-        wanted = listed if needs is None else needs
-        call = checked(wanted, when=when, otherwise=otherwise, lifted_by=lifted_by)(function)
-        stated = wanted if isinstance(wanted, type) else listed or wanted
-        entry = Explanation(name, call, stated, when, all_rows, tested, fresh)
-        _TABLE[name] = vars(call)["explanation"] = entry
+        bound = signature(function)
+
+        @wraps(function)
+        def call(*args: P.args, **options: P.kwargs) -> R:
+            given = bound.bind(*args, **options).arguments
+            obj = next(iter(given.values()))
+            require(obj, wanted, function.__name__)
+            if when and otherwise and given.get(lifted_by) is None and not when(obj):
+                raise InputTypeError(f"{type(obj).__name__} {otherwise.format(function.__name__)}.")
+            allowed = _declared(function)
+            try:
+                check.parameters(function.__name__, allowed, {n: v for n, v in given.items() if n in allowed})
+            except InvalidParameterError as error:
+                raise InputError(str(error)) from None
+            return function(*args, **options)
+
+        call.__doc__ = _documented(function)
+        if name:
+            stated = wanted if isinstance(wanted, type) else listed or wanted
+            _TABLE[name] = Explanation(name, call, stated, when, all_rows, tested, fresh)
+            vars(call)["explanation"] = _TABLE[name]
         return call
 
     return register

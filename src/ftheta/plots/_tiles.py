@@ -62,7 +62,12 @@ def mosaic(
         signed: Red above 0 and blue below, white at 0.
         each: Every tile has its own range of colors.
     """
-    tiles = _own_range(tiles, signed) if each else tiles
+    if each:
+        axis = tuple(range(1, tiles.ndim))
+        low, high = (f(tiles, axis, keepdims=True, initial=-s * np.inf) for f, s in ((np.nanmin, -1), (np.nanmax, 1)))
+        base, top = (0.0, np.maximum(-low, high)) if signed else (low, high)
+        with np.errstate(invalid="ignore"):
+            tiles = (tiles - base) / np.where(top > base, top - base, 1.0)  # of one value: dark, or white
     n, h, w = tiles.shape[:3]
     scale = max(1, -(-24 // max(min(h, w), 2)))
     tiles = tiles.repeat(scale, 1).repeat(scale, 2)
@@ -72,8 +77,16 @@ def mosaic(
     for i, tile in enumerate(tiles):
         y, x = i // columns * down, i % columns * across
         canvas[y : y + scale * h, x : x + scale * w] = tile
-    low, high = limits or _limits(tiles, signed)
-    canvas = np.ma.masked_invalid(canvas) if canvas.ndim == 2 else _with_gaps(canvas)
+    finite = tiles[np.isfinite(tiles)]
+    low, high = limits or ((float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0))
+    if signed and limits is None:
+        low, high = -(max(-low, high) or 1.0), max(-low, high) or 1.0
+    high = high if high > low else low + 1.0
+    if canvas.ndim == 2:
+        canvas = np.ma.masked_invalid(canvas)
+    else:  # a fourth channel is 0 where there are no colors
+        seen = ~np.isnan(canvas).any(-1, keepdims=True)
+        canvas = np.concatenate([np.where(seen, canvas, 0.0), seen], -1)
     image = axes.imshow(canvas, cmap=SIGNED if signed else "gray", vmin=low, vmax=high, interpolation="nearest")
     bare(axes)
     axes.set_facecolor("white" if signed else GAP)
@@ -82,27 +95,3 @@ def mosaic(
     axes.set_yticks(np.arange(lines) * down + scale * h / 2, marks)
     axes.tick_params(length=0, labelsize=8)
     return image
-
-
-def _with_gaps(canvas: np.ndarray) -> np.ndarray:
-    """Colors (H, W, 3) with a fourth channel that is 0 where there are none."""
-    seen = ~np.isnan(canvas).any(-1, keepdims=True)
-    return np.concatenate([np.where(seen, canvas, 0.0), seen], -1)
-
-
-def _limits(tiles: np.ndarray, signed: bool) -> tuple[float, float]:
-    finite = tiles[np.isfinite(tiles)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    most = max(-low, high) or 1.0
-    return (-most, most) if signed else (low, high if high > low else low + 1.0)
-
-
-def _own_range(tiles: np.ndarray, signed: bool) -> np.ndarray:
-    """Every tile from 0 to 1, or with the largest |value| 1; a tile of one value is dark, or white."""
-    axes = tuple(range(1, tiles.ndim))
-    with np.errstate(all="ignore"):
-        if signed:
-            return tiles / np.maximum(np.nanmax(np.abs(tiles), axes, keepdims=True, initial=0.0), 1e-300)
-        low = np.nanmin(tiles, axes, keepdims=True, initial=np.inf)
-        high = np.nanmax(tiles, axes, keepdims=True, initial=-np.inf)
-        return (tiles - low) / np.where(high > low, high - low, 1.0)

@@ -1,9 +1,10 @@
-"""What a model answers: confusion matrix, classes of pixels, places that speak for or against an output.
+"""What a model answers: confusion matrix, classes of pixels, places that speak for or against an output; patches.
 
-Shapes: B rows or images, C channels, K classes, places (L,) or (H, W).
+Shapes: B rows or images, C channels, K classes, places (L,) or (H, W); U units, N patches, window (k,) or (k, k).
 """
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ def confusion(counts: np.ndarray, names: Sequence[str]) -> Figure:
         counts: Rows of data by true class and by answer: (K, K).
         names: Names of the K classes.
     """
+    from matplotlib.colors import ListedColormap
+
     k, rows, right = len(names), counts.sum(1, keepdims=True), np.eye(len(names), dtype=bool)
     share = np.divide(counts, rows, out=np.full(counts.shape, np.nan), where=rows > 0)  # an absent class stays white
     wrong = np.where(right, np.nan, share)
@@ -35,7 +38,7 @@ def confusion(counts: np.ndarray, names: Sequence[str]) -> Figure:
     axes.set(title="Confusion matrix", xlabel="predicted class", ylabel="true class")
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    axes.imshow(np.where(right & (rows > 0), 0.0, np.nan), cmap=_one_color("#e3e3e3"))
+    axes.imshow(np.where(right & (rows > 0), 0.0, np.nan), cmap=ListedColormap(["#e3e3e3"]))
     errors = axes.imshow(wrong, cmap="Oranges", vmin=0, vmax=most)
     if k > _COUNTED:
         label = "errors, share of the true class" + " (numbers: in %)" * (k <= _WRITTEN)
@@ -74,12 +77,6 @@ def _write(axes: Axes, counts: np.ndarray, share: np.ndarray, most: float, names
             axes.text(i, k - 0.2, f"{100 * counts[i, i] / column:.0f}{unit}", weight="bold", color="#000000", **look)
 
 
-def _one_color(color: str) -> Any:
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap([color])
-
-
 @drawn
 def examples(groups: Mapping[str, np.ndarray], *, title: str = "") -> Figure:
     """A line of pictures (n, C, H, W) for each name, in gray or color, each in its own range of colors."""
@@ -115,6 +112,8 @@ def segmented(
         title: Title of the figure.
         numbers: Of the images; None: 0, 1, ...
     """
+    from matplotlib.patches import Patch
+
     images = images[:, None] if images.ndim == 3 else images
     maps = {"truth": truth, "prediction": predicted} if truth is not None else {"prediction": predicted}
     n, rows, (height, width) = len(images), 1 + len(maps), predicted.shape[1:]
@@ -137,7 +136,12 @@ def segmented(
     for row, name in zip(grid, ("image", *maps), strict=True):
         row[0].set_ylabel(name, size=9)
     figure.suptitle(title, size=11)
-    _legend(figure, names, truth is not None and bool((truth < 0).any()))
+    ignored = truth is not None and bool((truth < 0).any())
+    labels = [short(name, 20) for name in (*names, *["not counted"] * ignored)]
+    pairs = zip(labels, _colors(len(names)), strict=False)
+    patches = [Patch(facecolor=color, edgecolor="0.4", label=name) for name, color in pairs]
+    columns = max(1, int(12 * figure.get_figwidth() / (max(map(len, labels)) + 6)))
+    figure.legend(handles=patches, loc="outside lower center", ncols=min(columns, len(labels)))
     return figure
 
 
@@ -150,14 +154,32 @@ def _colors(k: int) -> np.ndarray:
     return np.array([to_rgb("0.85"), *(to_rgb(c) for c in rest[: k - 1]), to_rgb("white")])
 
 
-def _legend(figure: Figure, names: Sequence[str], ignored: bool) -> None:
-    from matplotlib.patches import Patch
+@drawn
+def patches(
+    layers: Mapping[str, Any], units: Sequence[Any], *, x: str = "patch", y: str = "unit", signed: bool = False
+) -> Figure:
+    """One panel per layer, from left to right; units from top to bottom, patches of a unit side by side.
 
-    labels = [short(name, 20) for name in (*names, *["not counted"] * ignored)]
-    colors = _colors(len(names))[: len(labels)]
-    patches = [Patch(facecolor=c, edgecolor="0.4", label=name) for name, c in zip(labels, colors, strict=True)]
-    columns = max(1, int(12 * figure.get_figwidth() / (max(map(len, labels)) + 6)))
-    figure.legend(handles=patches, loc="outside lower center", ncols=min(columns, len(labels)))
+    Args:
+        layers: Title of a panel to its patches (U, N, C, *window); NaN, beyond the edge of a picture, have the
+            color of the gaps.
+        units: Names of the units of each panel.
+        x: What the patches of a line are.
+        y: What the lines are.
+        signed: Every patch has its own range, red above 0 and blue below; else all share one, in gray.
+    """
+    made = {title: np.asarray(v, dtype=float) for title, v in layers.items()}
+    lines, columns = (max(v.shape[axis] for v in made.values()) for axis in (0, 1))
+    width = max(4.4 / min(3, len(made)), 0.9 + 0.48 * columns)
+    titles = [fill(title, int(10 * width)) for title in made]
+    height = 1.0 + 0.5 * lines + 0.17 * max(title.count("\n") for title in titles)
+    figure, grid = canvas(len(made), across=3 if width < 3.2 else 2, width=width, height=height)
+    for axes, title, found, names in zip(grid, titles, made.values(), units, strict=True):
+        shown = np.stack([picture(p) for p in found.reshape(-1, *found.shape[2:])])
+        own = signed and shown.ndim == 3
+        mosaic(axes, shown, found.shape[1], names=[short(str(n), 14) for n in names], signed=own, each=own)
+        axes.set(title=title, xlabel=x, ylabel=y)
+    return figure
 
 
 @drawn

@@ -8,12 +8,10 @@ import numpy as np
 from ..errors import InputError
 from ._style import DASHES, GREY, PALETTE, Axes, Figure, canvas, distinct, drawn, legend, short, wide_range
 
-BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncols": 3}  # the axes, not over lines
 MAX_LAYERS = 24
 Row = tuple[str, float, float | None, float | None]  # name, value, low, high
 
 
-@drawn
 def curves(
     columns: Mapping[str, Sequence[float]],
     best: int | None = None,
@@ -36,11 +34,7 @@ def curves(
         raise InputError(f"curves needs at least one column with one value, got {list(columns)}: train for an epoch.")
     *_, last = lines.values()
     at = np.asarray(columns.get(x, range(1, len(last) + 1)), dtype=float)
-    figure, axes = canvas()
-    _history(axes, at, lines, best, x, label)
-    axes.set_title(title)
-    legend(figure)
-    return figure
+    return learning(at, {label: lines}, best, x=x, title=title)
 
 
 @drawn
@@ -70,10 +64,10 @@ def _history(axes: Axes, at: np.ndarray, lines: Mapping[str, np.ndarray], best: 
     *_, last = lines.values()
     for name, values in lines.items():
         keep = np.isfinite(values)
-        own: dict[str, Any] = (
-            {"color": PALETTE[1], "ls": "--"} if name == "validation accuracy" else {}
-        )  # as the validation loss
-        axes.plot(at[keep], values[keep], marker="o" if keep.sum() <= 30 else "", ms=4, label=short(name), **own)
+        look: dict[str, Any] = {"marker": "o" if keep.sum() <= 30 else "", "ms": 4, "label": short(name)}
+        if name == "validation accuracy":
+            look |= {"color": PALETTE[1], "ls": "--"}  # as the validation loss
+        axes.plot(at[keep], values[keep], **look)
     if best is not None:
         axes.axvline(best, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1)
         here = last[at == best]
@@ -248,49 +242,3 @@ def layers(
     for row, note in enumerate(notes):
         axes.annotate(note, (1.02, row), xycoords=axes.get_yaxis_transform(), va="center", color=GREY, size="small")
     return figure
-
-
-@drawn
-def drag(made: Any) -> Figure:
-    """The result of `explain.drag`. Left: lines through rows of one feature, from the lowest place (pale) to the
-    highest (dark), or the answer for the row against its place. Right: the change of up to ten coefficients."""
-    figure, (left, right) = canvas(2, width=5.0, height=4.4)
-    if len(made.x) and made.moved == "y":
-        _lines(left, made)
-    else:
-        left.set(title=f"The answer for row {made.row}", ylabel="answer", xlabel=f"{short(made.moved, 24)} of the row")
-        left.plot(made.places, made.answers, "o-", color=PALETTE[0], ms=4, label="answer for the row")
-        if made.moved == "y":
-            left.axline((made.home, made.home), slope=1, color=GREY, ls=(0, (4, 3)), lw=1, label="answer = y")
-        left.axvline(made.home, color=GREY, lw=1.2, ls=":", label="where it was")
-        left.legend(**BELOW)
-    _coefficients(right, made)
-    return figure
-
-
-def _lines(axes: Axes, made: Any) -> None:
-    axes.set(title=f"Fits as row {made.row} moves", xlabel=short(made.names[1], 24), ylabel="y")
-    others = np.arange(len(made.x)) != made.row
-    axes.plot(made.x[others], made.y[others], "o", color=GREY, ms=4, label="other rows")
-    ends = np.array([made.x.min(), made.x.max()])
-    shown = np.unique(np.linspace(0, len(made.places) - 1, 5).astype(int))
-    for i, k in enumerate(shown):
-        b, w = made.coefficients[k]
-        strength = 0.25 + 0.75 * i / max(len(shown) - 1, 1)
-        axes.plot(ends, b + w * ends, color=PALETTE[0], ls="-", alpha=strength)
-        axes.plot(made.x[made.row], made.places[k], "D", color=PALETTE[1], alpha=strength, ms=6)
-    axes.plot([], [], "D", color=PALETTE[1], label=f"row {made.row}, dragged")
-    axes.plot([], [], color=PALETTE[0], ls="-", label="its fit")
-    axes.legend(**BELOW)
-
-
-def _coefficients(axes: Axes, made: Any) -> None:
-    start = int(np.abs(made.places - made.home).argmin())
-    change = (made.coefficients - made.coefficients[start]) * (not made.still)
-    axes.set(title="Coefficients: none changes" if made.still else "Coefficients", ylabel="change of the coefficient")
-    axes.set_xlabel(f"{short(made.moved, 24)} of row {made.row}")
-    for j in np.argsort(-np.abs(change).max(0))[:10]:
-        axes.plot(made.places, change[:, j], label=short(made.names[j], 18))
-    axes.axhline(0, color=GREY, lw=0.8)
-    axes.axvline(made.home, color=GREY, lw=1.2, ls=":")
-    axes.legend(**BELOW)

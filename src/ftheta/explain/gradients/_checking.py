@@ -24,6 +24,11 @@ from .._point import Point
 from .._probe import DRAW, Call, array, calls, first_tensor, gradients
 
 ALIKE = 1e-5  # relative difference of arrays that count as equal
+FEW_ENTRIES = 5  # of a tensor that is right along its direction
+EPSILON = 2.0**-49  # rounding of a loss that is a sum of many terms
+SHRINK, LEVELS, ENOUGH = 4, 10, 1e-9  # of the extrapolation
+STEP = 1e-5  # of the slopes on both sides
+Value = Callable[[], Tensor]
 Hypothesis = tuple[str, str, np.ndarray, np.ndarray]  # kind, sentence, and two arrays that are then equal
 
 
@@ -55,8 +60,7 @@ class Compared:
         return len(self.index) == self.got.size
 
 
-@dataclass(frozen=True)
-class Local:
+class Local(NamedTuple):
     """The layer in which a gradient goes wrong."""
 
     delta: np.ndarray  # derivative of the loss for its output: (B, ...)
@@ -107,15 +111,12 @@ def _factor(found: Compared, rows: int, local: Local | None) -> tuple[str, str] 
 
 def _name(c: float, rows: int, local: Local | None) -> str:
     """What a factor is the number of, in words; '' for one that means nothing."""
-    counts = {"of rows": rows}
-    if local is not None:
-        counts |= {"of outputs of a row": local.delta.size // rows, "of all outputs": local.delta.size}
-    is_near = {n: abs(c / n - 1) < ALIKE for n in (2, *counts.values()) if n}
-    known = [f"{n} is the number {what}" for what, n in counts.items() if n > 1 and is_near[n]]
-    mixed = f"{known[0]}: a mean and a sum were mixed up" if known else ""
-    if is_near[2]:
-        return f"; a 2 as in the derivative of a square{f', or {mixed}' if mixed else ''}"
-    return f"; {mixed}" if mixed else ""
+    outputs = local.delta.size if local is not None else 0
+    counts = {"of rows": rows, "of outputs of a row": outputs // rows, "of all outputs": outputs}
+    known = [f"{n} is the number {what}" for what, n in counts.items() if n > 1 and abs(c / n - 1) < ALIKE]
+    words = ["a 2 as in the derivative of a square"] if abs(c / 2 - 1) < ALIKE else []
+    words += [f"{what}: a mean and a sum were mixed up" for what in known[:1]]
+    return f"; {', or '.join(words)}" if words else ""
 
 
 def _in_another_order(found: Compared) -> Iterator[Hypothesis]:
@@ -177,12 +178,6 @@ def _part(found: Compared) -> tuple[str, str] | None:
     return "missing term", f"{count}: a part of what depends on it is left out."
 
 
-FEW_ENTRIES = 5  # of a tensor that is right along its direction
-EPSILON = 2.0**-49  # rounding of a loss that is a sum of many terms
-SHRINK, LEVELS, ENOUGH = 4, 10, 1e-9
-Value = Callable[[], Tensor]
-
-
 class Checked(NamedTuple):
     """One tensor."""
 
@@ -201,8 +196,7 @@ class FaultyLayer(NamedTuple):
     local: Local | None = None
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """How much is compared, how well it has to agree, and from which draw directions and samples come."""
 
     entries: int
@@ -280,15 +274,15 @@ class Check:
 
 
 def _kink(value: Value, size: float, tensor: Tensor, i: int, found: Compared) -> str:
-    """The slopes on both sides of an entry, if they differ and the gradient lies between them."""
+    """The slopes on both sides of an entry, if they differ and the gradient lies between them; else empty."""
     with moving(value, tensor, _unit(tensor, i)) as f:
-        both = sides(f, size)
-    if both is None:
+        far, (left, right) = (((f(0.0) - f(-h)) / h, (f(h) - f(0.0)) / h) for h in (STEP, STEP / 10))
+    gap, nearer, slack = abs(far[1] - far[0]), abs(right - left), 1e-3 * max(abs(left), abs(right))
+    bent = nearer > 0.5 * gap and nearer > 1e3 * EPSILON * size / STEP  # a smooth loss has a tenth of the gap
+    between = min(left, right) - slack <= found.got.ravel()[i] <= max(left, right) + slack
+    if not (bent and between and isfinite(nearer)):
         return ""
-    slack = 1e-3 * max(map(abs, both))
-    if not min(both) - slack <= found.got.ravel()[i] <= max(both) + slack:
-        return ""
-    return f"at {place(i, found.got.shape)} the slope is {both[0]:.4g} to the left and {both[1]:.4g} to the right"
+    return f"at {place(i, found.got.shape)} the slope is {left:.4g} to the left and {right:.4g} to the right"
 
 
 def place(flat: int, shape: tuple[int, ...]) -> str:
@@ -342,15 +336,3 @@ def slope(f: Callable[[float], float], size: float, h: float = 0.01) -> tuple[fl
             break
         before, h = row, h / SHRINK
     return best, error
-
-
-def sides(f: Callable[[float], float], size: float, h: float = 1e-5) -> tuple[float, float] | None:
-    """The slopes to the left and to the right where they differ, as at a kink; None where f is smooth."""
-
-    def both(h: float) -> tuple[float, float]:
-        return (f(0.0) - f(-h)) / h, (f(h) - f(0.0)) / h
-
-    (left, right), (nearer_left, nearer_right) = both(h), both(h / 10)
-    gap, nearer = abs(right - left), abs(nearer_right - nearer_left)
-    seen = nearer > 0.5 * gap and nearer > 1e3 * EPSILON * size / h  # a smooth f has a tenth of the gap
-    return (nearer_left, nearer_right) if seen and isfinite(nearer) else None

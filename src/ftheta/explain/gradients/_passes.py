@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_map
 
-from ...data import Batch
 from ...errors import InputError
 from ...likelihoods import Bernoulli, Categorical, Gaussian, Likelihood
 from .._point import Point, absolute, half_square, square, usual
@@ -274,7 +273,10 @@ def forward_backward(point: Point, lr: float, reduction: str) -> dict[str, Any]:
     deltas = gradients(each.sum(), [step.out for step in record.steps])
     single = [gradients(e, list(point.parameters.values())) for e in each]
     of_rows = {name: np.stack([array(g[k]) for g in single]) for k, name in enumerate(point.parameters)}
-    shares, values = _shares(point, raw, reduction), {n: array(p) for n, p in point.parameters.items()}
+    values, weight = {n: array(p) for n, p in point.parameters.items()}, batch.weight
+    shares = np.ones(batch.n) if weight is None or weight.ndim > 1 else array(weight)
+    if reduction == "mean":  # over Σ w; pixels and tokens of a row count each
+        shares = shares / float(batch.sum(_each(point, raw.detach()))[1])
     total = {n: np.tensordot(shares, g, 1) for n, g in of_rows.items()}
     return {
         "steps": tuple(_steps(record.steps, deltas)),
@@ -316,16 +318,6 @@ def _steps(steps: list[Step], deltas: list[Tensor]) -> Iterator[BackpropStep]:
         words = words_of(step.layer, step.name)
         kind = "operation" if step.layer is None else type(step.layer).__name__
         yield BackpropStep(name, kind, words is not UNKNOWN, *words, step.sources, array(step.value), array(delta))
-
-
-def _shares(point: Point, raw: Tensor, reduction: str) -> np.ndarray:
-    """s_i: one for a sum, over Σ w for a mean; pixels and tokens of a row count each."""
-    batch: Batch = point.batch
-    weight = batch.weight
-    own = torch.ones(batch.n, dtype=torch.float64) if weight is None or weight.ndim > 1 else weight
-    if reduction == "mean":
-        own = own / float(batch.sum(_each(point, raw.detach()))[1])
-    return array(own)
 
 
 def _losses_at(point: Point, at: dict[str, np.ndarray]) -> np.ndarray:

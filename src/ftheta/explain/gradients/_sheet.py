@@ -7,7 +7,7 @@ activation a and δ = ∂ℓ/∂z; a line is a weight w with its gradient ∂ℓ
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -25,6 +25,7 @@ MAX_UNITS, MAX_ROWS, MAX_COLUMNS = 16, 8, 12  # that are shown
 APART, DOWN, RADIUS = 3.1, 1.35, 0.46  # layers, units, a circle: inches
 DRAWN_UNITS, DRAWN_LAYERS = 5, 4  # units of a layer, dense layers that are drawn with their numbers
 MAX_LABELS = 20  # lines between two layers that carry numbers
+LABEL = 0.62, 0.34  # width and height of two numbers on a line
 Place = tuple[float, float]
 _TEX = {"δ̂": r"\hat\delta", "x̂": r"\hat x", "∂ℓ/∂": r"\partial\ell/\partial ", "∂": r"\partial ", "ᵀ": r"^\top"}
 _TEX |= {"½ ": r"\tfrac12 ", "√": r"\sqrt ", "⊙": r"\odot", "←": r"\leftarrow ", "_ih": "_{ih}", "_hh": "_{hh}"}
@@ -47,19 +48,20 @@ class Part(NamedTuple):
     given: bool = False  # whether the numbers are given, so never a blank of an exercise
 
 
+def _grid(values: np.ndarray, units: Sequence[str], heads: Sequence[str], what: str, most: int, caption: str) -> Table:
+    """One line per unit (U, C), with the columns in `heads`; of many the first, and a caption that says so."""
+    columns: dict[str, Any] = {"unit": units[:MAX_UNITS]}
+    columns |= {head: values[:MAX_UNITS, j] for j, head in enumerate(heads[:most])}
+    sides = (("units", len(values), MAX_UNITS), (what, len(heads), most))
+    cut = [f"{top} of {n:,} {name}" for name, n, top in sides if n > top]
+    return Table(columns, caption + (f" The first {' and '.join(cut)}." if cut else ""))
+
+
 def _units(values: np.ndarray, caption: str) -> Table:
     """One line per unit, one column per row: (B, ...)."""
-    flat = values.reshape(len(values), -1)  # (B, U)
-    labels = [",".join(str(i + 1) for i in place) or "1" for place in list(np.ndindex(values.shape[1:]))[:MAX_UNITS]]
-    columns: dict[str, Any] = {"unit": labels}
-    columns |= {f"row {i + 1}": flat[i, :MAX_UNITS] for i in range(min(len(flat), MAX_ROWS))}
-    return Table(columns, caption + _cut(("units", flat.shape[1], MAX_UNITS), ("rows", len(flat), MAX_ROWS)))
-
-
-def _cut(*sides: tuple[str, int, int]) -> str:
-    """What is left out, in words."""
-    shown = [f"{most} of {n:,} {what}" for what, n, most in sides if n > most]
-    return f" The first {' and '.join(shown)}." if shown else ""
+    flat = values.reshape(len(values), -1).T  # (U, B)
+    places = [",".join(str(i + 1) for i in place) or "1" for place in np.ndindex(values.shape[1:])]
+    return _grid(flat, places, [f"row {i + 1}" for i in range(len(values))], "rows", MAX_ROWS, caption)
 
 
 def _blocks(arrays: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -77,13 +79,11 @@ def _blocks(arrays: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 def _matrix(arrays: Mapping[str, np.ndarray], names: tuple[str, ...], caption: str) -> Table:
     """A line for each unit: bias and weights, or the entries of one tensor with all axes but the first in a row."""
     parts = [np.atleast_1d(arrays[name]) for name in names]
-    flat = [part.reshape(len(part), -1) for part in parts]  # (O, I) each
-    labels = [str(j + 1) for j in range(flat[-1].shape[1])]
-    full = np.concatenate(flat, 1)
-    labels = ["bias", *labels] if len(names) == 2 else labels
-    columns: dict[str, Any] = {"unit": [str(i + 1) for i in range(min(len(full), MAX_UNITS))]}
-    columns |= {label: full[:MAX_UNITS, j] for j, label in enumerate(labels[:MAX_COLUMNS])}
-    return Table(columns, caption + _cut(("units", len(full), MAX_UNITS), ("columns", full.shape[1], MAX_COLUMNS)))
+    full = np.concatenate([part.reshape(len(part), -1) for part in parts], 1)  # (O, I), with the bias first
+    biased = len(names) == 2
+    heads = ["bias"] * biased + [str(j + 1) for j in range(full.shape[1] - biased)]
+    units = [str(i + 1) for i in range(len(full))]
+    return _grid(full, units, heads, "columns", MAX_COLUMNS, caption)
 
 
 def label_of(step: BackpropStep) -> str:
@@ -110,7 +110,9 @@ def parts_of(found: Any) -> Iterator[Part]:
     yield Part("losses", "", "losses", found.words[0], Table(rows, f"Losses. Their weighted sum is {found.loss:.6g}."))
     for number, step in reversed(list(enumerate(found.steps))):
         table = _units(step.delta, f"Derivative of the loss of each row for the values of {step.name}.")
-        yield Part("deltas", step.name, f"{label_of(step)}: deltas", _arrives(found, number), table)
+        takers = dict.fromkeys(other.backward for other in found.steps if number in other.sources)
+        arrives = "; ".join(takers) or found.words[1]  # how δ comes from what took the values
+        yield Part("deltas", step.name, f"{label_of(step)}: deltas", arrives, table)
     own_formula = {step.name: step.gradient for step in others}
     for what, arrays, formula, words in (
         ("gradients", found.gradient, "G = Σ_i s_i ∂ℓ_i/∂θ", "Gradient"),
@@ -124,12 +126,6 @@ def parts_of(found: Any) -> Iterator[Part]:
     after = {"row": rows["row"], "before": rows["loss"], "after": found.losses_after}
     caption = f"Losses. Together {found.loss:.6g} and {found.loss_after:.6g}, rate {found.lr:g}. {found.warning}"
     yield Part("after", "", "losses after the step", "", Table(after, caption.strip()))
-
-
-def _arrives(found: Any, number: int) -> str:
-    """How δ of a step's value comes from what took it."""
-    takers = [other.backward for other in found.steps if number in other.sources]
-    return "; ".join(dict.fromkeys(takers)) or found.words[1]
 
 
 def of_row(found: Any, name: str, row: int) -> Table:
@@ -147,39 +143,22 @@ def tex(formula: str) -> str:
     return _NAMED.sub(r"\\\1", formula)
 
 
-def page(parts: Sequence[Part], style: str, title: str = "") -> str:
+def page(parts: Sequence[Part], style: str, title: str) -> str:
     """All parts one after the other: markdown, latex or html."""
-    head = [_HEADS[style](title)] if title else []
-    below = [Table(p.table.columns, p.table.caption.partition(". ")[2]) for p in parts]  # not the heading again
-    return "\n\n".join([*head, *map(_PARTS[style], parts, below)])
+    clean = {"latex": lambda words: re.sub(r"([_%&#])", r"\\\1", words), "html": escape}.get(style, str)
+    head = {"markdown": "# {}", "latex": "\\section*{{{}}}", "html": "<h1>{}</h1>"}[style]
+    return "\n\n".join([head.format(clean(title)), *(_written(part, style, clean) for part in parts)])
 
 
-def _clean(words: str) -> str:
-    """Text in LaTeX."""
-    return re.sub(r"([_%&#])", r"\\\1", words)
-
-
-def _in_markdown(part: Part, table: Table) -> str:
-    return "\n\n".join(filter(None, (f"### {part.title}", part.formula and f"${tex(part.formula)}$", table.markdown())))
-
-
-def _in_latex(part: Part, table: Table) -> str:
-    """With the table in the text, so that it stays under its heading."""
+def _written(part: Part, style: str, clean: Callable[[str], str]) -> str:
+    title, caption = clean(part.title), part.table.caption.partition(". ")[2]  # not the heading again
+    if style == "html":
+        return f"<h2>{title}</h2>\n<p>{clean(part.formula)}</p>\n{Table(part.table.columns, caption).html()}"
     formula = [f"${tex(part.formula)}$"] if part.formula else []
-    body = "\n\n".join(filter(None, (Table(table.columns).latex(), _clean(table.caption))))
-    return "\n".join([f"\\paragraph{{{_clean(part.title)}}}", *formula, "", body])
-
-
-def _in_html(part: Part, table: Table) -> str:
-    return f"<h2>{escape(part.title)}</h2>\n<p>{escape(part.formula)}</p>\n{table.html()}"
-
-
-_PARTS = {"markdown": _in_markdown, "latex": _in_latex, "html": _in_html}
-_HEADS = {
-    "markdown": lambda title: f"# {title}",
-    "latex": lambda title: f"\\section*{{{_clean(title)}}}",
-    "html": lambda title: f"<h1>{escape(title)}</h1>",
-}
+    if style == "markdown":
+        return "\n\n".join([f"### {title}", *formula, Table(part.table.columns, caption).markdown()])
+    body = [Table(part.table.columns).latex(), *filter(None, [clean(caption)])]  # in the text, under its heading
+    return "\n".join([f"\\paragraph{{{title}}}", *formula, "", "\n\n".join(body)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,14 +317,10 @@ def _lines(axes: Axes, left: Sequence[Place], right: Sequence[Place], w: np.ndar
                 continue
             step = end[0] - begin[0], end[1] - begin[1]
             spots = [(begin[0] + t * step[0], begin[1] + t * step[1]) for t in np.linspace(0.24, 0.76, 27)]
-            x, y = max(spots, key=lambda s: min((_far(s, other) for other in taken), default=0.0))
+            away = [[max(abs(x - a) / LABEL[0], abs(y - b) / LABEL[1]) for a, b in taken] for x, y in spots]
+            x, y = spots[int(np.argmax([min(each, default=0.0) for each in away]))]
             taken.append((x, y))
             box = {"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none", "alpha": 0.9}
             for above, value, ink in ((0.075, w[i, j], "black"), (-0.075, g[i, j], PALETTE[1])):
                 look: Any = {"ha": "center", "va": "center", "fontsize": 7.5, "zorder": 2.2, "bbox": box, "color": ink}
                 axes.text(x, y + above, f"{value:.4g}", **look)
-
-
-def _far(a: Place, b: Place) -> float:
-    """Distance in widths and heights of a label."""
-    return max(abs(a[0] - b[0]) / 0.62, abs(a[1] - b[1]) / 0.34)

@@ -222,8 +222,14 @@ def backprop(
     """
     if y is None:
         raise InputError("backprop compares outputs with targets, but y is None; pass the y of these rows.")
-    full = batch_of(obj, X, y)
-    n = _followed(sum(p.numel() for p in module_of(obj).parameters()), full.n, max_rows)
+    full, size = batch_of(obj, X, y), sum(p.numel() for p in module_of(obj).parameters())
+    most = max(1, min(USUAL_ROWS, MAX_GRADIENTS // max(size, 1))) if max_rows is None else max_rows
+    n = min(full.n, most)
+    if n * size > MAX_GRADIENTS:  # each row has a gradient for every parameter
+        raise InputError(
+            f"{n} rows and {size:,} parameters have {n * size:,} gradients, more than {MAX_GRADIENTS:,}; pass a "
+            "smaller max_rows=, or a smaller net."
+        )
     found = passes_of(obj, part_of(full, slice(n)), loss, lr=lr, reduction=reduction, training=training)
     return replace(found, given=full.n)
 
@@ -235,17 +241,6 @@ def passes_of(
     point = Point(obj, batch, loss=loss, double=True, training=training)
     with point.open(training=training):
         return Backprop(**forward_backward(point, lr, reduction), given=batch.n)
-
-
-def _followed(size: int, given: int, max_rows: int | None) -> int:
-    """Rows that are followed: each has a gradient for every parameter."""
-    n = min(given, max(1, min(USUAL_ROWS, MAX_GRADIENTS // max(size, 1))) if max_rows is None else max_rows)
-    if n * size > MAX_GRADIENTS:
-        raise InputError(
-            f"{n} rows and {size:,} parameters have {n * size:,} gradients, more than {MAX_GRADIENTS:,}; pass a "
-            "smaller max_rows=, or a smaller net."
-        )
-    return n
 
 
 def _size(step: BackpropStep) -> str:

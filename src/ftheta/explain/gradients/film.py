@@ -49,8 +49,14 @@ def _frames(film: Animation) -> Iterator[Frame]:
     flat = np.zeros(0) if film.targets is None else np.atleast_1d(film.targets[0]).ravel()
     target = f" The target is {', '.join(f'{v:g}' for v in flat[:6])}{' ...' * (flat.size > 6)}." if flat.size else ""
     yield Frame(f"Loss: L = {film.loss:.6g}, {film.words[0]}.{target} It passes back {film.words[1]}.", "", last)
-    yield from (_back(film, k) for k in range(last - 1, -1, -1) if _has_delta(film.steps[k]))
     gradient, new = film.gradient, film.new
+    for k, step in reversed([(k, step) for k, step in enumerate(film.steps) if _has_delta(step)]):
+        rule = "; ".join(filter(None, (step.backward, step.gradient)))
+        what = "the input." if step.kind == "input" else f"δ = ∂L/∂({step.name}). {step.kind}: {rule}."
+        layer = step.name.partition("[")[0]
+        own = {n: g for n, g in gradient.items() if (n.rpartition(".")[0] or layer) == layer}
+        tables = "".join(f"<h2>Gradient of {escape(n)}</h2>{_numbers({'gradient': g})}" for n, g in own.items())
+        yield Frame(f"Backward: {what}", _numbers({"value": step.value[0], "δ": step.delta[0]}) + tables, k)
     tables = "".join(
         f"<h2>{escape(name)}</h2>{_numbers({'weight': w, 'gradient': gradient[name], 'new weight': new[name]})}"
         for name, w in film.parameters.items()
@@ -61,17 +67,6 @@ def _frames(film: Animation) -> Iterator[Frame]:
 
 def _has_delta(step: BackpropStep) -> bool:
     return step.value.dtype.kind == "f"  # integers have no derivative
-
-
-def _back(film: Animation, k: int) -> Frame:
-    """δ at one column, and the gradients that follow from it."""
-    step = film.steps[k]
-    rule = "; ".join(filter(None, (step.backward, step.gradient)))
-    what = "the input." if step.kind == "input" else f"δ = ∂L/∂({step.name}). {step.kind}: {rule}."
-    layer = step.name.partition("[")[0]
-    own = {n: g for n, g in film.gradient.items() if (n.rpartition(".")[0] or layer) == layer}
-    tables = "".join(f"<h2>Gradient of {escape(n)}</h2>{_numbers({'gradient': g})}" for n, g in own.items())
-    return Frame(f"Backward: {what}", _numbers({"value": step.value[0], "δ": step.delta[0]}) + tables, k)
 
 
 def _numbers(arrays: dict[str, np.ndarray]) -> str:

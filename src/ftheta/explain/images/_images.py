@@ -63,30 +63,23 @@ class Pictures:
 
     def __init__(self, obj: Any, X: Any) -> None:
         self.obj, self.module = obj, module_of(obj)
-        batch = batch_of(obj, X)
-        x = batch.x
+        x = batch_of(obj, X).x
         if any(isinstance(part, Recurrent) for part in self.module.modules()):
             rest = "pictures need maps (B, C, H, W) or (B, C, L). Use explain.gates for steps."
             raise InputTypeError(f"{type(obj).__name__} has a recurrent layer, which reads steps (B, T, D); {rest}")
         if not isinstance(x, Tensor) or not x.is_floating_point():
             kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
             raise InputTypeError(f"X holds {kind}; pass one array of floats, scaled as for training, e.g. X / 255.")
-        self.row = tuple(x.shape[1:])
-        self.x = x.reshape(len(x), *self._shape(batch))
-        self.places = tuple(self.x.shape[2:])
+        self.x, self.row, self.places = x, tuple(x.shape[1:]), tuple(x.shape[2:])
         self.part = max(1, min(PART, NUMBERS // prod(self.row)))  # rows of a pass
-
-    def _shape(self, batch: Any) -> tuple[int, ...]:
-        """(C, *places) of a row, if the convolutions take as many axes; without any (C, L) or (C, H, W)."""
         layers = convolutions(self.module)
-        if not layers and len(self.row) not in (2, 3):
+        if not layers and x.ndim not in (3, 4):
             more = "an nn.Conv1d or nn.Conv2d, or rows of shape (C, H, W)"
-            raise InputTypeError(f"{type(self.obj).__name__} has no convolution; this needs a net with {more}.")
-        dims = {3 if isinstance(layer, nn.Conv2d) else 2 for layer in layers.values()} or {2, 3}
-        if len(self.row) in dims:
-            return self.row
-        wanted = " or ".join("(B, C, L)" if d == 2 else "(B, C, H, W)" for d in sorted(dims))
-        raise InputError(f"X has shape {(len(batch.x), *self.row)}; pass {wanted}. Add the missing axes.")
+            raise InputTypeError(f"{type(obj).__name__} has no convolution; this needs a net with {more}.")
+        dims = {4 if isinstance(layer, nn.Conv2d) else 3 for layer in layers.values()} or {3, 4}
+        if x.ndim not in dims:
+            wanted = " or ".join("(B, C, L)" if d == 3 else "(B, C, H, W)" for d in sorted(dims))
+            raise InputError(f"X has shape {tuple(x.shape)}; pass {wanted}. Add the missing axes.")
 
     @contextmanager
     def open(self, *, gradients: bool = True) -> Iterator[None]:
@@ -206,17 +199,15 @@ def reach(module: nn.Module, x: Tensor, names: Sequence[str] | None = None) -> l
             row.movedim(axis + row.ndim - len(axes), 0)[place] = torch.nan
         with torch.no_grad(), torch.backends.nnpack.flags(enabled=False):  # its fast transforms would spread NaN
             found.append(passed(net, rows, names))
-    return [_joined(parts, axes, x.ndim) for parts in zip(*found, strict=True)]
-
-
-def _joined(parts: Sequence[Call], axes: tuple[int, ...], ndim: int) -> Reach:
-    """One layer, from its calls for all stripes."""
-    places, matrices = _matrices([part.out for part in parts], axes, ndim)
-    given = [first_tensor(part.inputs) for part in parts]
-    known = [g for g in given if g is not None and g.ndim == ndim and len(g) == len(parts[0].out)]
-    before = _matrices(known, axes, ndim)[1] if len(known) == len(given) else ()
-    same = len(before) == len(matrices) and all(map(np.array_equal, before, matrices))
-    return Reach(parts[0].name, parts[0].layer, places, matrices, not same)
+    every = []
+    for calls in zip(*found, strict=True):  # those of one layer for all stripes
+        places, matrices = _matrices([call.out for call in calls], axes, x.ndim)
+        given = [first_tensor(call.inputs) for call in calls]
+        known = [g for g in given if g is not None and g.ndim == x.ndim and len(g) == len(calls[0].out)]
+        before = _matrices(known, axes, x.ndim)[1] if len(known) == len(given) else ()
+        same = len(before) == len(matrices) and all(map(np.array_equal, before, matrices))
+        every.append(Reach(calls[0].name, calls[0].layer, places, matrices, not same))
+    return every
 
 
 def _matrices(outs: Sequence[Tensor], axes: tuple[int, ...], ndim: int) -> tuple[Any, tuple[np.ndarray, ...]]:

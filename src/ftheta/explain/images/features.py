@@ -23,17 +23,17 @@ from sklearn.metrics.pairwise import cosine_similarity
 from torch import Tensor, nn
 from torch.nn.functional import conv1d, conv2d
 
-from ... import plots
 from ...catalog import nearest
 from ...errors import InputError
 from ...formulas import edge_kernels
-from ...plots import Figure
+from ...plots import PALETTE, Axes, Figure, bare, canvas, drawn, flat, mosaic, picture, short
 from ...results import Result
 from .._probe import DRAW, calls, image_shape, layer_named, module_of, numbered, row_number
 from .._registry import explanation, has
 from ._images import NO_CONVOLUTION, Pictures, array, convolutions, has_convolution
 
 TRIALS = 2000  # random kernels
+COLUMNS, MAX_TILES, MAX_OUTPUTS, MAX_LAYERS = 8, 64, 12, 10  # in figures
 
 
 class FeatureMaps(Result):
@@ -57,12 +57,45 @@ class FeatureMaps(Result):
             "its maximum": [h.max() for h in flat.values()],
         }
 
+    @drawn
     def figure(self) -> Figure:
-        """The image, the strongest maps of each layer, and the outputs as bars."""
-        p = self.probabilities
-        bars = (self.output if p is None else p) if self.output.ndim == 1 else None
-        label = "raw output" if p is None else "probability"
-        return plots.maps(self.x, self.maps, bars, self.names, label=label)
+        """The image, the eight strongest maps of each layer (of ten at most), and the outputs as bars."""
+        some = np.unique(np.linspace(0, len(self.maps) - 1, MAX_LAYERS).round().astype(int))
+        layers = [list(self.maps.items())[i] for i in some]
+        heights = [1.9, *[1.0] * len(layers), *[1.5] * (self.output.ndim == 1)]
+        height = (0.8 + 0.92 * sum(heights)) / len(heights)
+        figure, grid = canvas(len(heights), across=1, width=7.2, height=height, height_ratios=heights)
+        if self.x.ndim == 2:
+            grid[0].plot(self.x.T, ls="-", lw=1.4)
+            grid[0].set(title="Input", xlabel="place", ylabel="signal")
+        else:
+            grid[0].imshow(picture(self.x), cmap="gray")
+            grid[0].set(title="Input", xlabel="column (pixels)", ylabel="row (pixels)")
+            grid[0].grid(visible=False)
+        for axes, (name, made) in zip(grid[1:], layers, strict=False):
+            _layer(axes, name, made.astype(float))
+        note = f"number of the map; {COLUMNS} strongest at most, each layer in its own range of colors"
+        grid[len(layers)].set_xlabel(note)
+        if self.output.ndim == 1:
+            self._bars(grid[-1])
+        return figure
+
+    def _bars(self, axes: Axes) -> None:
+        """All outputs, or the largest twelve."""
+        bars = self.output if self.probabilities is None else self.probabilities
+        few = len(bars) <= MAX_OUTPUTS
+        chosen = np.arange(len(bars)) if few else np.sort(np.argsort(-bars, kind="stable")[:MAX_OUTPUTS])
+        axes.set(xlabel="output" if few else f"the largest {MAX_OUTPUTS} outputs")
+        axes.set(ylabel="raw output" if self.probabilities is None else "probability")
+        colors = [PALETTE[1] if k == bars.argmax() else PALETTE[0] for k in chosen]
+        axes.bar(range(len(chosen)), bars[chosen], color=colors, width=0.7)
+        labels = [short(self.names[k], 18) for k in chosen]
+        turned = max(map(len, labels)) * len(labels) > 70  # they would overlap side by side
+        axes.set_xticks(range(len(chosen)), labels, rotation=30 * turned, ha="right" if turned else "center")
+        if self.probabilities is not None:
+            axes.set_ylim(0, 1.15)
+        top = int(np.flatnonzero(chosen == bars.argmax())[0])
+        axes.annotate(f"{bars.max():.3g}", (top, bars.max()), ha="center", va="bottom", size=9)
 
     @property
     def caption(self) -> str:
@@ -100,6 +133,21 @@ def feature_maps(obj: Any, X: Any, layers: Sequence[str] | None = None, *, row: 
     return FeatureMaps(array(x[0]), maps, array(raw[0]), names, None if p is None else array(p[0]))
 
 
+def _layer(axes: Axes, name: str, made: np.ndarray) -> None:
+    """The strongest maps in the order of their numbers."""
+    peaks = np.abs(made.reshape(len(made), -1)).max(1)
+    chosen = np.sort(np.argsort(-peaks, kind="stable")[:COLUMNS])
+    shown = np.full((COLUMNS, *flat(made).shape[1:]), np.nan)
+    shown[: len(chosen)] = flat(made)[chosen]
+    mosaic(axes, shown, COLUMNS, names=[""], signed=bool((made < 0).any()))
+    ticks = axes.get_xticks()
+    axes.set_xticks(ticks[: len(chosen)], [str(k) for k in chosen])
+    if len(chosen) < COLUMNS:  # where there are no maps there is no color
+        axes.axvspan(ticks[len(chosen) - 1] + ticks[0] - 0.5, axes.get_xlim()[1], color="white", lw=0)
+    size = " × ".join(map(str, made.shape))
+    axes.set_ylabel(f"{short(name, 18)}\n{size}", rotation=0, ha="right", va="center", size=9)
+
+
 class Filters(Result):
     """Learned and classical kernels, and their responses to one image; the last two fields of a machine only."""
 
@@ -134,13 +182,39 @@ class Filters(Result):
             "cosine": [row[np.abs(row).argmax()] for row in self.cosine] if self.names else None,
         }
 
+    @drawn
     def figure(self) -> Figure:
-        """Learned kernels above classical ones; with an image, their responses; layers of a machine."""
+        """Learned kernels above classical ones; with an image, its filtered versions on the right of both; layers of a
+        machine from left to right. Shown are means over input channels, of 64 filters at most."""
         if self.inputs:
-            return plots.layer_filters({self.layer: self.kernels, **self.deeper})
-        made: Any = {"responses": self.responses, "classical_responses": self.classical_responses}
-        title = f"Filters of {self.layer}"
-        return plots.filters(self.kernels, self.classical, self.names, picture=self.picture, title=title, **made)
+            return _layers({self.layer: self.kernels, **self.deeper})
+        lines, sides = -(-len(self.kernels[:MAX_TILES]) // COLUMNS), 1 if self.picture is None else 3
+        heights = [lines, 1] if self.names else [lines]
+        width, height = (0.9 + 4.2 * (1 if sides == 1 else 2.2)) / sides, 0.5 * sum(heights) / len(heights) + 0.9
+        ratios = {"height_ratios": heights, "width_ratios": [1.0, 1.0, 0.3][:sides]}
+        figure, grid = canvas(len(heights) * sides, across=sides, width=width, height=height, **ratios)
+        grid = grid.reshape(len(heights), sides)
+        signs = _tiled(grid[0, 0], self.kernels.mean(1), f"Filters of {self.layer}")
+        figure.colorbar(signs, ax=grid[0, 0], label="weight", shrink=0.9, aspect=12)
+        if self.names:
+            self._classical(grid[1, 0], self.classical, "Classical kernels of this size")
+        if self.picture is not None and self.responses is not None and self.classical_responses is not None:
+            if len(self.responses):
+                columns = min(COLUMNS, len(self.responses))
+                mosaic(grid[0, 1], flat(self.responses[:MAX_TILES]), columns, signed=True, each=True)
+            grid[0, 1].set(title="What they make of the picture")
+            if len(self.classical_responses):
+                self._classical(grid[1, 1], self.classical_responses, "What these make of it")
+            grid[0, 2].imshow(picture(self.picture), cmap="gray")
+            grid[0, 2].set_title("The picture")
+            for axes in grid[:, 2]:
+                bare(axes)
+        return figure
+
+    def _classical(self, axes: Axes, tiles: np.ndarray, title: str) -> None:
+        mosaic(axes, flat(tiles), len(tiles), signed=True, each=True, names=[""])
+        axes.set(title=title)
+        axes.set_xticks(axes.get_xticks(), self.names, rotation=30, ha="right")
 
     @property
     def caption(self) -> str:
@@ -153,6 +227,24 @@ class Filters(Result):
             return f"{size}; there are no classical kernels of this size."
         near = np.median(np.abs(self.cosine).max(1))
         return f"{size}; |cosine| to the nearest classical kernel: median {near:.2f}, by chance {self.chance:.2f}."
+
+
+def _tiled(axes: Axes, filters: np.ndarray, title: str) -> Any:
+    """The first 64 filters (O, *window), red above 0 and blue below."""
+    axes.set(title=title + (f", the first {MAX_TILES} of {len(filters)}" if len(filters) > MAX_TILES else ""))
+    return mosaic(axes, flat(filters[:MAX_TILES].astype(float)), min(COLUMNS, len(filters)), signed=True)
+
+
+def _layers(layers: dict[str, np.ndarray]) -> Figure:
+    """Filters of each layer (O, I, H, W), seen from the pixels; each layer has its own range of colors."""
+    made = [filters.mean(1) for filters in layers.values()]
+    lines = max(-(-len(filters[:MAX_TILES]) // COLUMNS) for filters in made)
+    height = max(2.2, 1.0 + 0.47 * lines * min(1.0, made[0].shape[1] / made[0].shape[2]))
+    figure, grid = canvas(len(made), across=len(made), width=4.9, height=height)
+    for axes, name, filters in zip(grid, layers, made, strict=True):
+        colors = _tiled(axes, filters, f"Filters of {name}")
+        figure.colorbar(colors, ax=axes, label="weight, seen from the pixels", shrink=0.75, aspect=20)
+    return figure
 
 
 def has_filters(obj: Any) -> bool:
@@ -205,7 +297,9 @@ def filters(obj: Any, layer: str | None = None, X: Any = None, *, shape: Sequenc
     known = edge_kernels(window[0], len(window)) if len(set(window)) == 1 else {}
     classical = np.array(list(known.values())).reshape(-1, *window)  # (K, *window)
     mine = kernels.astype(float).mean(1)  # (O, *window)
-    found = Filters(name, kernels, tuple(known), classical, _cosines(mine, classical), _chance(classical))
+    random = torch.randn(TRIALS, *window, generator=DRAW.generator("kernels"), dtype=torch.float64).numpy()
+    chance = float(np.median(np.abs(_cosines(random, classical)).max(1))) if known else float("nan")
+    found = Filters(name, kernels, tuple(known), classical, _cosines(mine, classical), chance)
     if X is None:
         return found
     picture = Pictures(obj, X).x[0]
@@ -232,13 +326,6 @@ def _of_machine(weights: list[np.ndarray], layer: str | None, window: tuple[int,
 def _cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """cos of every kernel of a with every one of b; 0 for a kernel of zeros."""
     return cosine_similarity(a.reshape(len(a), -1), b.reshape(len(b), -1)) if len(b) else np.zeros((len(a), 0))
-
-
-def _chance(classical: np.ndarray) -> float:
-    if not len(classical):
-        return float("nan")
-    random = torch.randn(TRIALS, *classical.shape[1:], generator=DRAW.generator("kernels"), dtype=torch.float64)
-    return float(np.median(np.abs(_cosines(random.numpy(), classical)).max(1)))
 
 
 def _filtered(picture: np.ndarray, kernels: np.ndarray) -> np.ndarray:

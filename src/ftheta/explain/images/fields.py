@@ -155,7 +155,7 @@ def receptive_field(obj: Any, X: Any = None, input_shape: Sequence[int] | None =
         outputs=tuple(layer.places for layer in layers),
         step=np.array([layer.steps for layer in layers]),
         computed=np.array([layer.spans(layer.middle) for layer in layers]),
-        measured=np.array([_support(field) for field in effective]),
+        measured=np.array([_spans_of(field > 0) for field in effective]),
         effective=effective,
     )
 
@@ -188,10 +188,9 @@ def _gradients(module: nn.Module, x: Tensor, seen: list[tuple[int, Reach]]) -> l
     return found
 
 
-def _support(field: np.ndarray) -> list[tuple[int, int]]:
-    """First and last place of each axis that is not 0; -1 where all are."""
-    places = np.argwhere(field > 0)
-    return [(int(p.min()), int(p.max())) if len(p) else (-1, -1) for p in places.T]
+def _spans_of(seen: np.ndarray) -> list[tuple[int, int]]:
+    """First and last place that is seen on each axis; -1 where none is."""
+    return [(int(p.min()), int(p.max())) if len(p) else (-1, -1) for p in np.argwhere(seen).T]
 
 
 class Equivariance(Result):
@@ -274,7 +273,12 @@ def equivariance(
         (True, True)
     """
     module, x = module_of(obj), _rows(obj, X)
-    chosen, columns = _several(transform, x), []
+    if transform is None:  # small shifts along the last axis, flips, and a quarter turn where it keeps the shape
+        square = x.ndim > 3 and x.shape[-1] == x.shape[-2]
+        transform = [Shift(1), Shift(2), Flip(-1), *[Flip(-2)] * (x.ndim > 3), *[Turn(1)] * square]
+    chosen, columns = [transform] if callable(transform) else list(transform), []
+    if not chosen or not all(map(callable, chosen)):
+        raise InputError(f"transform={transform!r}; expected functions of a batch, such as Shift(1) or Flip().")
     with torch.no_grad():
         plain = passed(module, x)
         if not plain:
@@ -286,8 +290,9 @@ def equivariance(
     errors = np.array(columns).transpose(2, 1, 0)  # (3, L, T)
     kinds = tuple(type(call.layer).__name__ for call in plain)
     scale = np.array([float(call.out.abs().max()) for call in plain])
-    names, transforms = numbered([call.name for call in plain]), tuple(map(_name, chosen))
-    return Equivariance(names, kinds, transforms, *errors, scale=scale, n=len(x))
+    own = [isinstance(t, Shift | Flip | Turn) for t in chosen]
+    said = (str(t) if o else getattr(t, "__name__", type(t).__name__) for t, o in zip(chosen, own, strict=True))
+    return Equivariance(numbered([c.name for c in plain]), kinds, tuple(said), *errors, scale=scale, n=len(x))
 
 
 def _rows(obj: Any, X: Any) -> Tensor:
@@ -301,22 +306,6 @@ def _rows(obj: Any, X: Any) -> Tensor:
         got = "no tensor" if x is None else f"{x.dtype} of shape {tuple(x.shape)}"
         raise InputError(f"equivariance got {got}; expected rows of floats, (rows, channels, ...) for maps.")
     return x
-
-
-def _several(transform: Transform | Sequence[Transform] | None, x: Tensor) -> list[Transform]:
-    """Those given; else small shifts along the last axis, flips, and a quarter turn where it keeps the shape."""
-    if transform is None:
-        square = x.ndim > 3 and x.shape[-1] == x.shape[-2]
-        return [Shift(1), Shift(2), Flip(-1), *([Flip(-2)] if x.ndim > 3 else []), *([Turn(1)] if square else [])]
-    given = [transform] if callable(transform) else list(transform)
-    if not given or not all(map(callable, given)):
-        raise InputError(f"transform={transform!r}; expected functions of a batch, such as Shift(1) or Flip().")
-    return given
-
-
-def _name(transform: Transform) -> str:
-    plain = isinstance(transform, Shift | Flip | Turn)
-    return str(transform) if plain else getattr(transform, "__name__", type(transform).__name__)
 
 
 def _steps(module: nn.Module, x: Tensor, plain: list[Call]) -> list[list[float]]:

@@ -28,7 +28,6 @@ from torch.nn.functional import interpolate
 from ... import plots
 from ...catalog import nearest
 from ...check import Count
-from ...draw import Draw
 from ...errors import InputError, InputTypeError
 from ...plots import Figure
 from ...results import Result
@@ -209,9 +208,12 @@ def saliency(
     with net.open():
         net.x = net.x if y is None or np.ndim(y) == 1 else net.x[:MAX_WRONG]
         scores = _scores(net, net.x)
-        rows, own = _most_wrong(obj, scores, y)
-        if rows is not None:
-            net.x, scores = net.x[rows], scores[rows]
+        rows, own, known = None, [], getattr(obj, "classes_", None)
+        if y is not None and known is not None and np.ndim(y) == 1 and len(known) == scores.shape[1]:
+            code = torch.as_tensor((np.asarray(y)[:, None] == np.asarray(known)).argmax(1), device=scores.device)
+            shares = scores.log_softmax(1).gather(1, code[:, None])[:, 0]
+            rows = shares.argsort(stable=True)[:MAX_WRONG]  # whose own class has the lowest share of the outputs
+            net.x, scores, own = net.x[rows], scores[rows], code[rows].tolist()
         chosen = net.targets(target, scores if y is None or np.ndim(y) < 2 else scores - scores.mean(0))
         values = attributions(net, method, chosen, layer, baseline, steps, size)
         empty = _scores(net, _baseline(baseline, net.x)) if method == "integrated" else scores
@@ -221,17 +223,6 @@ def saliency(
     targets, truth = (tuple(names[k] for k in found) for found in (chosen.tolist(), own))
     places = None if rows is None else array(rows)
     return Saliency(array(net.x), array(values), method, targets, array(score), gap, places, truth)
-
-
-def _most_wrong(obj: Any, scores: Tensor, y: Any) -> tuple[Tensor | None, list[int]]:
-    """Places of the rows whose own class has the lowest share of the outputs, and their classes; None without any."""
-    known = getattr(obj, "classes_", None)
-    if y is None or known is None or np.ndim(y) != 1 or len(known) != scores.shape[1]:
-        return None, []
-    code = torch.as_tensor((np.asarray(y)[:, None] == np.asarray(known)).argmax(1), device=scores.device)
-    own = scores.log_softmax(1).gather(1, code[:, None])[:, 0]
-    rows = own.argsort(stable=True)[:MAX_WRONG]
-    return rows, code[rows].tolist()
 
 
 def attributions(
@@ -348,7 +339,11 @@ def saliency_check(
     found = [_maps(net, method, target)]  # 1 + L of (B, *places)
     stages = np.unique(np.linspace(0, len(weighted) - 1, MAX_STAGES).round().astype(int)).tolist()
     for step, layer in enumerate(weighted.values()):
-        _randomize(layer, DRAW.at("randomize", random_state, step))
+        draw = DRAW.at("randomize", random_state, step)
+        with torch.no_grad():
+            for own, p in _own(layer):  # weights of the same root mean square, drawn anew
+                noise = torch.randn(p.shape, generator=draw.generator(own), dtype=p.dtype).to(p.device)
+                p.copy_(noise * p.square().mean().sqrt())
         if step in stages:
             found.append(_maps(net, method, target))
     r, size = (
@@ -373,14 +368,6 @@ def _maps(net: Pictures, method: str | Callable[[nn.Module, Any], Any], target: 
             steps = min(_STEPS.get(method, 1), CHECK_STEPS)
             return array(attributions(net, method, target, steps=steps)).sum(1)  # (B, *places)
         return np.asarray(method(net.module, net.x.reshape(len(net.x), *net.row)), dtype=float)
-
-
-def _randomize(layer: nn.Module, draw: Draw) -> None:
-    """Weights of the same root mean square, drawn anew."""
-    with torch.no_grad():
-        for name, p in _own(layer):
-            noise = torch.randn(p.shape, generator=draw.generator(name), dtype=p.dtype).to(p.device)
-            p.copy_(noise * p.square().mean().sqrt())
 
 
 def _own(layer: nn.Module) -> list[tuple[str, nn.Parameter]]:

@@ -123,9 +123,12 @@ def _cut(net: Pictures, field: Reach, values: Tensor, places: Tensor, units: Any
     first, size = _windows(field)
     corners = np.stack([np.array(first[a])[at[..., a]] for a in range(len(first))], -1)  # (U, N, axes)
     x = array(net.x)
-    flat = zip(rows.ravel(), corners.reshape(-1, at.shape[-1]), strict=True)
-    found = np.stack([_window(x[row], corner, size) for row, corner in flat])
-    return size, chosen, found.reshape(*rows.shape, x.shape[1], *size), array(top.values.T), rows, corners
+    found = np.full((*rows.shape, x.shape[1], *size), np.nan, dtype=x.dtype)  # NaN beyond the edge of a row
+    for u, i in np.ndindex(rows.shape):
+        ends = list(zip(corners[u, i].tolist(), size, x.shape[2:], strict=True))
+        inner = tuple(slice(max(-a, 0), min(n - a, k)) for a, k, n in ends)
+        found[u, i, :, *inner] = x[rows[u, i], :, *(slice(max(a, 0), min(a + k, n)) for a, k, n in ends)]
+    return size, chosen, found, array(top.values.T), rows, corners
 
 
 def _windows(field: Reach) -> tuple[list[list[int]], tuple[int, ...]]:
@@ -149,15 +152,6 @@ def _units(values: Tensor, units: int | Sequence[int]) -> np.ndarray:
     if isinstance(units, int) or not len(chosen) or (chosen < 0).any() or (chosen >= count).any():
         raise InputError(f"units is {units}; pass how many, or numbers from 0 to {count - 1}.")
     return chosen
-
-
-def _window(x: np.ndarray, corner: np.ndarray, size: tuple[int, ...]) -> np.ndarray:
-    """A part of a row (C, *places), with NaN beyond its edge."""
-    out = np.full((len(x), *size), np.nan, dtype=x.dtype)
-    spans = [(max(a, 0), min(a + k, n)) for a, k, n in zip(corner.tolist(), size, x.shape[1:], strict=True)]
-    inner = tuple(slice(low - a, high - a) for (low, high), a in zip(spans, corner.tolist(), strict=True))
-    out[:, *inner] = x[:, *(slice(low, high) for low, high in spans)]
-    return out
 
 
 class Synthesized(Result):

@@ -17,7 +17,7 @@ from math import log2
 from textwrap import fill
 from typing import Any, Self
 
-from torch import Tensor, nn
+from torch import nn
 
 from ...data import Batch
 from ...errors import InputError
@@ -76,8 +76,9 @@ class Diagram(Result):
     def figure(self) -> Figure:
         """Boxes from top to bottom, a step right for each halving, arrows of all edges; long nets in blocks."""
         nodes = self.nodes if len(self.nodes) <= MAX_SINGLE else self.blocks().nodes
-        kinds = [_wrapped(_counted(n.kinds) or n.name) for n in nodes]
-        words = [f"{kind}\n{'×'.join(map(str, n.shape))}" for kind, n in zip(kinds, nodes, strict=True)]
+        kinds = [(_counted(n.kinds) or n.name).replace(" ", "\0").replace(",\0", ", ") for n in nodes]
+        lines = [fill(kind, LETTERS).replace("\0", " ") for kind in kinds]  # which end after a comma
+        words = [f"{text}\n{'×'.join(map(str, n.shape))}" for text, n in zip(lines, nodes, strict=True)]
         levels = [n.level for n in nodes]
         return boxes(words, [n.sources for n in nodes], levels=levels, down=True, title=self.title)
 
@@ -98,19 +99,12 @@ def diagram(obj: Any, X: Any = None, input_shape: Sequence[int] | None = None) -
     x = first_tensor(rows_for(obj, X, input_shape, 1).x)
     if x is None or x.ndim < 3:
         raise InputError(f"diagram got rows of shape {None if x is None else tuple(x.shape)}; expected maps.")
-    nodes = _nodes(module, x[:1])
-    count = sum(p.numel() for p in module.parameters())
-    return Diagram(f"{type(module).__name__}, {count:,} parameters", tuple(nodes))
-
-
-def _nodes(module: nn.Module, x: Tensor) -> list[Node]:
-    """What runs, in its order: layers, and operations on what comes from different nodes."""
-    record = Record()
+    record, x = Record(), x[:1]
     with untouched(module), fitting(module, Batch(x)):
         given = record.start(x.detach().requires_grad_())
         with record.of(module):
             module(given)
-    nodes, of = [], []  # of: number of the node that each step belongs to
+    nodes, of = [], []  # layers and operations on what comes from different nodes; the node of each step
     for step in record.steps:
         sources = tuple(sorted({of[s] for s in step.sources}))
         passes = step.idle if step.layer is not None else len(sources) == 1
@@ -123,7 +117,8 @@ def _nodes(module: nn.Module, x: Tensor) -> list[Node]:
         kinds = () if step.layer is None else (_kind(step.layer),)
         of.append(len(nodes))
         nodes.append(Node(name, kinds, tuple(out.shape[1:]), level, sources))
-    return nodes
+    count = sum(p.numel() for p in module.parameters())
+    return Diagram(f"{type(module).__name__}, {count:,} parameters", tuple(nodes))
 
 
 def _kind(layer: nn.Module) -> str:
@@ -159,11 +154,6 @@ def _merged(nodes: Sequence[Node]) -> tuple[Node, ...]:
         kinds = tuple(kind for node in members for kind in node.kinds or (() if alone else (node.name,)))
         merged.append(Node(name, kinds, last.shape, last.level, tuple(of[a] for a in first.sources)))
     return tuple(merged)
-
-
-def _wrapped(kinds: str) -> str:
-    """In lines that end after a comma."""
-    return fill(kinds.replace(", ", "\0").replace(" ", "\1").replace("\0", ", "), LETTERS).replace("\1", " ")
 
 
 def _counted(kinds: Sequence[str]) -> str:

@@ -98,7 +98,10 @@ def network(obj: Any, *, dropped: float | Sequence[Any] | None = None, random_st
         '43 parameters.'
     """
     if isinstance(obj, Sequence | np.ndarray) and not isinstance(obj, str):
-        widths, biased = _checked(list(obj)), (True,) * (len(obj) - 1)
+        integers = all(isinstance(w, Integral) and not isinstance(w, bool) and int(w) > 0 for w in obj)
+        if len(obj) < 2 or not integers:
+            raise InputError(f"widths={list(obj)!r}; expected at least two integers from 1, such as [3, 4, 2].")
+        widths, biased = tuple(map(int, obj)), (True,) * (len(obj) - 1)
     else:
         require(obj, "module_", "network")
         layers = linears(module_of(obj))
@@ -127,12 +130,6 @@ def parts(module: nn.Module) -> Iterator[nn.Module]:
             yield from parts(part)
     else:
         yield module
-
-
-def _checked(widths: Sequence[Any]) -> tuple[int, ...]:
-    if len(widths) < 2 or not all(isinstance(w, Integral) and not isinstance(w, bool) and int(w) > 0 for w in widths):
-        raise InputError(f"widths={widths!r}; expected at least two integers from 1, such as [3, 4, 2].")
-    return tuple(map(int, widths))
 
 
 def _masks(dropped: float | Sequence[Any], hidden: tuple[int, ...], random_state: int) -> tuple[np.ndarray, ...]:

@@ -32,7 +32,7 @@ from ...nn import Recurrent
 from ...plots import Figure, layers
 from ...results import Result
 from .. import _probe
-from .._probe import Call, calls, module_of, numbered, untouched
+from .._probe import calls, module_of, numbered, untouched
 from .._registry import explanation
 
 EDGE = 0.01  # of the range: where a unit counts as saturated
@@ -154,7 +154,35 @@ def summary(obj: Any, X: Any = None, *, input_shape: Sequence[int] | None = None
         _probe.forward(obj, batch)
     parts = {call.name: call.layer for call in seen}
     parts |= {name: part for name, part in _probe.layers_of(module) if part._parameters and name not in parts}
-    return _summary(parts, seen, _multiply_adds(obj, batch, list(parts)), batch.n)
+    cost, n = _multiply_adds(obj, batch, list(parts)), batch.n
+    own, known = [], set()
+    for part in parts.values():
+        found = {name: p for name, p in part.named_parameters(recurse=_is_whole(part)) if id(p) not in known}
+        known |= set(map(id, found.values()))
+        own.append(found)
+    ran = [sum(call.name == name for call in seen) for name in parts]
+    first = {call.name: call.out.shape for call in reversed(seen)}
+    shapes = [first.get(name) for name in parts]
+    matrices = [(part, count) for part, count in zip(parts.values(), ran, strict=True) if _has_matrix(part)]
+    dense = all(isinstance(part, nn.Linear) and count for part, count in matrices)
+    straight = max(ran, default=0) <= 1 and not any(isinstance(p, RECURRENT) for p in parts.values())
+    kept = [list(part.buffers(recurse=_is_whole(part))) for part in parts.values()]  # numbers that are not counters
+    sides = [(part.in_features, part.out_features) for part in parts.values() if isinstance(part, nn.Linear)]
+    fits = all(before[1] == after[0] for before, after in pairwise(sides))
+    return Summary(
+        names=tuple(parts),
+        kinds=tuple(type(part).__name__ for part in parts.values()),
+        outputs=tuple(None if shape is None else tuple(shape[shape[:1] == (n,) :]) for shape in shapes),
+        shapes=tuple({name: tuple(p.shape) for name, p in found.items()} for found in own),
+        parameters=np.array([sum(p.numel() for p in found.values()) for found in own], dtype=int),
+        frozen=np.array([sum(p.numel() for p in found.values() if not p.requires_grad) for found in own], dtype=int),
+        statistics=np.array([sum(b.numel() for b in some if b.is_floating_point()) for some in kept], dtype=int),
+        multiply_adds=np.array([cost[name] // n for name in parts], dtype=int),
+        calls=np.array(ran, dtype=int),
+        dense=dense,
+        feed_forward=straight,
+        chain=(sides[0][0], *(width for _, width in sides)) if dense and straight and sides and fits else None,
+    )
 
 
 def _multiply_adds(obj: Any, batch: Batch, names: list[str]) -> dict[str, int]:
@@ -205,37 +233,6 @@ def _counted(module: nn.Module, names: list[str], run: Callable[[], Any]) -> dic
             hooks.enter_context(part.register_forward_hook(lambda *_, name=name: leave(name)))
         run()
     return own
-
-
-def _summary(parts: dict[str, nn.Module], seen: list[Call], cost: dict[str, int], n: int) -> Summary:
-    own, known = [], set()
-    for part in parts.values():
-        found = {name: p for name, p in part.named_parameters(recurse=_is_whole(part)) if id(p) not in known}
-        known |= set(map(id, found.values()))
-        own.append(found)
-    ran = [sum(call.name == name for call in seen) for name in parts]
-    first = {call.name: call.out.shape for call in reversed(seen)}
-    shapes = [first.get(name) for name in parts]
-    matrices = [(part, count) for part, count in zip(parts.values(), ran, strict=True) if _has_matrix(part)]
-    dense = all(isinstance(part, nn.Linear) and count for part, count in matrices)
-    straight = max(ran, default=0) <= 1 and not any(isinstance(p, RECURRENT) for p in parts.values())
-    kept = [list(part.buffers(recurse=_is_whole(part))) for part in parts.values()]  # numbers that are not counters
-    sides = [(part.in_features, part.out_features) for part in parts.values() if isinstance(part, nn.Linear)]
-    fits = all(before[1] == after[0] for before, after in pairwise(sides))
-    return Summary(
-        names=tuple(parts),
-        kinds=tuple(type(part).__name__ for part in parts.values()),
-        outputs=tuple(None if shape is None else tuple(shape[shape[:1] == (n,) :]) for shape in shapes),
-        shapes=tuple({name: tuple(p.shape) for name, p in found.items()} for found in own),
-        parameters=np.array([sum(p.numel() for p in found.values()) for found in own], dtype=int),
-        frozen=np.array([sum(p.numel() for p in found.values() if not p.requires_grad) for found in own], dtype=int),
-        statistics=np.array([sum(b.numel() for b in some if b.is_floating_point()) for some in kept], dtype=int),
-        multiply_adds=np.array([cost[name] // n for name in parts], dtype=int),
-        calls=np.array(ran, dtype=int),
-        dense=dense,
-        feed_forward=straight,
-        chain=(sides[0][0], *(width for _, width in sides)) if dense and straight and sides and fits else None,
-    )
 
 
 def _is_whole(part: nn.Module) -> bool:
@@ -291,11 +288,11 @@ class Activations(Result):
         return layers(self.names, self.quantiles, label=label, title=title, log=False, notes=notes)
 
 
-def _has_layers(obj: Any) -> bool:  # parts that compute by a forward pass, and do not only lend their parameters
-    return any(type(part).forward is not nn.Module.forward for _, part in _probe.layers_of(module_of(obj)))
-
-
-@explanation("activations", when=_has_layers, otherwise="has no layers but parameters alone; {} needs some")
+@explanation(
+    "activations",  # of parts that compute by a forward pass, and do not only lend their parameters
+    when=lambda obj: any(type(p).forward is not nn.Module.forward for _, p in _probe.layers_of(module_of(obj))),
+    otherwise="has no layers but parameters alone; {} needs some",
+)
 def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False) -> Activations:
     """Statistics of the output of every layer for these rows.
 
@@ -316,25 +313,19 @@ def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False)
         raise InputError(f"{type(module).__name__} has no layers to look at: none of its parts ran and gave a tensor.")
     outs = [call.out.float() if call.out.dtype is torch.bfloat16 else call.out for call in seen]  # for NumPy
     values = [out.detach().cpu().numpy() for out in outs]
-    found = zip(*(_statistics(h, _range(call.layer)) for h, call in zip(values, seen, strict=True)), strict=True)
+    found = zip(*(_statistics(h, call.layer) for h, call in zip(values, seen, strict=True)), strict=True)
     names = numbered([call.name for call in seen])
     kinds = tuple(type(call.layer).__name__ for call in seen)
     kept = dict(zip(names, values, strict=True)) if keep else {}
     return Activations(names, kinds, *map(np.array, found), values=kept, n=batch.n)
 
 
-def _range(layer: nn.Module) -> tuple[float, float] | None:
-    """Both ends of the range of an activation; None where there are no two."""
-    if isinstance(layer, nn.Hardtanh):  # ReLU6 is one
-        return layer.min_val, layer.max_val
-    return next((ends for kind, ends in _RANGES.items() if isinstance(layer, kind)), None)
-
-
-def _statistics(h: np.ndarray, ends: tuple[float, float] | None) -> tuple[Any, ...]:
+def _statistics(h: np.ndarray, layer: nn.Module) -> tuple[Any, ...]:
     """Mean, std, shares of zeros, dead units and saturated numbers, quantiles, of (B, ...)."""
     h = h.astype(np.float64)
-    zero = h == 0
-    saturated = np.nan
+    zero, saturated = h == 0, np.nan
+    ends = next((ends for kind, ends in _RANGES.items() if isinstance(layer, kind)), None)
+    ends = (layer.min_val, layer.max_val) if isinstance(layer, nn.Hardtanh) else ends  # ReLU6 is one
     if ends is not None:
         edge = EDGE * (ends[1] - ends[0])
         saturated = ((h <= ends[0] + edge) | (h >= ends[1] - edge)).mean()

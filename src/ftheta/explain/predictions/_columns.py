@@ -1,8 +1,9 @@
 """Rows whose columns are exchanged in front of a model: each column as it was before encoding.
 
 Permuting a column, setting it to a value and removing it are one operation: column j of a row is taken from another
-row. A pipeline that begins with a `TableEncoder` encodes its rows once; then encoded columns are exchanged.
-Shapes: n rows, D columns, W encoded columns, K outputs.
+row. A pipeline that begins with a `TableEncoder` encodes its rows once; then encoded columns are exchanged. Behind the
+first linear layer of a net, other cells in a column change the sums by one product:  s' = W x + b + W_j (x'_j - x_j).
+Shapes: n rows, D columns, W encoded columns, K outputs; H units of the first layer, c columns that change.
 """
 
 from collections.abc import Sequence
@@ -13,23 +14,25 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
+from torch import nn
 
 from ... import check
 from ...catalog import nearest
 from ...data import TableEncoder
 from ...errors import InputError, InputTypeError
-from .._probe import named, names_of
-from ._first_layer import FirstLayer
+from .._probe import calls, named, names_of, untouched
 
 TABLES = {
     "needs": "predict n_features_in_",
     "otherwise": "does not predict a class or a number from the columns of a table; {} needs a model that does",
 }
 NUMBERS = 2**20  # encoded cells that are predicted at once
+PART = 1024  # rows whose sums stay in the cache
 CORRELATED = 0.7  # columns each two of which are correlated so much are looked at together
 
 
@@ -40,6 +43,51 @@ def of_a_table(obj: Any) -> bool:
     if hasattr(obj, "kind") and obj.kind().name != "table":
         return False
     return not hasattr(obj, "__sklearn_tags__") or is_classifier(obj) or is_regressor(obj)
+
+
+class FirstLayer:
+    """The sums of the first layer for some rows, and an estimator that predicts from sums."""
+
+    def __init__(self, model: Any, layer: nn.Linear, x: torch.Tensor) -> None:
+        self.layer, self.module, self.sums = layer, model.module_, layer(x)  # (n, H)
+        self.estimator = copy(model)  # which is given parts of sums instead of rows
+        self.estimator.raw = lambda parts: torch.cat([model.raw(part) for part in parts])
+        self.estimator.apply = lambda f, parts: f(parts).cpu().numpy()
+
+    @classmethod
+    def of(cls, model: Any, values: np.ndarray) -> Self | None:
+        """Of an estimator whose net begins with a linear layer and uses x nowhere else; None for others."""
+        if not (hasattr(model, "module_") and hasattr(model, "raw") and hasattr(model, "apply")):
+            return None
+        like = next(model.module_.parameters())
+        x = torch.as_tensor(values).to(like.device, like.dtype)
+        with untouched(model.module_), torch.no_grad(), calls(model.module_) as seen:
+            model.raw(x[:2])
+            if not seen or type(layer := seen[0].layer) is not nn.Linear or not torch.equal(seen[0].inputs[0], x[:2]):
+                return None
+            found = cls(model, layer, x)
+        try:  # the same predictions: nothing but the layer reads x
+            ask = "predict_proba" if hasattr(model, "predict_proba") else "predict"
+            ours = found.predict(ask, np.zeros((len(x), 1), values.dtype), [0])
+            return found if np.allclose(ours, getattr(model, ask)(named(model, values)), rtol=1e-3, atol=1e-6) else None
+        except (RuntimeError, TypeError, ValueError):
+            return None
+
+    def predict(self, ask: str, change: np.ndarray, columns: Sequence[int]) -> np.ndarray:
+        """`predict` or `predict_proba` of all rows after a change of some columns: (n, c) -> (n, ...)."""
+        training = [part for part in self.module.modules() if part.training]
+        self.module.eval()
+        self.layer.forward = lambda input: input
+        try:
+            with torch.no_grad():
+                weight = self.layer.weight[:, columns].T.contiguous()
+                moved = torch.as_tensor(change).to(weight.device, weight.dtype)
+                sums = zip(self.sums.split(PART), moved.split(PART), strict=True)
+                return getattr(self.estimator, ask)([torch.addmm(part, by, weight) for part, by in sums])
+        finally:
+            del self.layer.forward
+            for part in training:
+                part.training = True
 
 
 class Columns:

@@ -24,7 +24,7 @@ from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result
 from .._probe import row_number
 from .._registry import Names, explanation
-from ._columns import TABLES, Columns, Output, of_a_table, outputs_of, word
+from ._columns import TABLES, Columns, of_a_table, outputs_of, word
 
 EXACT = 12  # columns whose sets are all counted
 BARS = 12  # that are drawn
@@ -149,19 +149,17 @@ def attribution(
         raise InputError(f"output={output}, but the model has {predicted.shape[1]}; pass a number below.")
     values, error = (_exact(source, k), None) if len(source.used) <= EXACT else _sampled(source, k, random_state)
     cells = tuple(word(own.column(j)[0]) for j in source.used)
-    truth = "" if y is None else _truth(np.asarray(check.plain(y))[row], source.model, named, k)
+    truth = ""
+    if y is not None and named.classes:
+        own_class = np.asarray(check.plain(y))[row]
+        at = np.flatnonzero(np.ravel(source.model.classes_) == own_class) if np.ndim(own_class) == 0 else []
+        truth = named.names[at[0]] if len(at) else str(own_class)
+    elif y is not None:
+        truth = word(np.ravel(np.asarray(check.plain(y))[row])[k])
     return Attribution(
         *(tuple(rows.names[j] for j in source.used), cells, values, error, float(predicted[1:, k].mean())),
         *(float(predicted[0, k]), label or f"Row {row}", truth, named.words(k), len(known)),
     )
-
-
-def _truth(y: Any, model: Any, named: Output, k: int) -> str:
-    """The target in words: the name of a class, or the number of one output."""
-    if not named.classes:
-        return word(np.ravel(y)[k])
-    at = np.flatnonzero(np.ravel(model.classes_) == y) if np.ndim(y) == 0 else []
-    return named.names[at[0]] if len(at) else str(y)
 
 
 def _exact(source: Columns, k: int) -> np.ndarray:
@@ -170,19 +168,14 @@ def _exact(source: Columns, k: int) -> np.ndarray:
     d = len(used)
     sets = np.arange(2**d)
     has = (sets[:, None] >> np.arange(d)) & 1 == 1  # (S, D)
-    step = max(1, 2**18 // (b * len(source.names)))
-    v = np.concatenate([_mean(source, has[at : at + step], k) for at in range(0, len(sets), step)])
+    step, v = max(1, 2**18 // (b * len(source.names))), np.zeros(len(sets))
+    for at in range(0, len(sets), step):
+        some = has[at : at + step]
+        rows = np.zeros((len(some), b, len(source.names)), int)
+        rows[..., source.used] = np.where(some[:, None], 0, np.arange(1, b + 1)[:, None])
+        v[at : at + step] = source.batched(rows.reshape(len(some) * b, -1))[:, k].reshape(len(some), b).mean(1)
     weight = np.array([factorial(s) * factorial(d - s - 1) / factorial(d) for s in range(d)] + [0.0])[has.sum(1)]
-    change = [(weight * (v[sets | 1 << j] - v))[~has[:, j]].sum() for j in range(d)]
-    return np.array(change)
-
-
-def _mean(source: Columns, has: np.ndarray, k: int) -> np.ndarray:
-    """v of sets: the mean over the background: (S, D) -> (S,)."""
-    b = len(source) - 1
-    rows = np.zeros((len(has), b, len(source.names)), int)
-    rows[..., source.used] = np.where(has[:, None], 0, np.arange(1, b + 1)[:, None])
-    return source.batched(rows.reshape(len(has) * b, -1))[:, k].reshape(len(has), b).mean(1)
+    return np.array([(weight * (v[sets | 1 << j] - v))[~has[:, j]].sum() for j in range(d)])
 
 
 def _sampled(source: Columns, k: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -71,19 +71,17 @@ class Coefficients(Result):
         """Dots with intervals per standard deviation of the column, the largest first; at the right per unit."""
         panels: dict[str, list[Any]] = {}
         for r in range(min(len(self.outputs), MAX_PANELS)):
-            label = f"change of {short(self.outputs[r], 44)} per standard deviation of the column"
-            panels[label] = [self._dot(r, j) for j in self.order[r, :MAX_DRAWN]]
+            rows = panels[f"change of {short(self.outputs[r], 44)} per standard deviation of the column"] = []
+            for j in self.order[r, :MAX_DRAWN]:
+                value, *ends = (float(v[r, j] * self.spread[j]) for v in (self.per_unit, self.low, self.high))
+                per_unit = f"{self.per_unit[r, j]:+.3g} per unit"
+                words = per_unit if np.isfinite(value) else "left out: follows from the others"
+                rows.append((self.names[j], value, *(ends if np.isfinite(ends).all() else (None, None)), words))
         left = len(self.names) - MAX_DRAWN
         cut = f", the {MAX_DRAWN} largest of {len(self.names)}" if left > 0 else ""
         figure = plots.whiskers(panels, at=0.0)
         figure.axes[0].set_title(f"Coefficients with 95 % intervals{cut}")
         return figure
-
-    def _dot(self, r: int, j: int) -> Any:
-        value, *ends = (float(v[r, j] * self.spread[j]) for v in (self.per_unit, self.low, self.high))
-        low, high = ends if np.isfinite(ends).all() else (None, None)
-        words = f"{self.per_unit[r, j]:+.3g} per unit" if np.isfinite(value) else "left out: follows from the others"
-        return self.names[j], value, low, high, words
 
 
 def _is_linear(obj: Any) -> bool:
@@ -120,29 +118,27 @@ def coefficients(
     if hasattr(obj, "classes_"):
         called = classes_of(obj, classes)
         outputs = tuple(f"the log-odds of {name} against {called[0]}" for name in called[1:])
-    w, low, high, method = _with_intervals(obj, X, y)
-    spread = x.std(0) * scale
-    return Coefficients(tuple(names_of(obj, names)), outputs, w / scale, low / scale, high / scale, spread, method)
-
-
-def _with_intervals(obj: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
-    """Slopes, both ends of their intervals (R, D), and how these were made."""
-    w, d = _slopes(obj), obj.n_features_in_
+    w, ends, method = _slopes(obj), np.full(2, np.nan), "from the statistics of the fit"
     if hasattr(obj, "summarize"):
         found = obj.summarize(X, y)
-        own, ends = found.coefficients.reshape(-1, d + 1)[:, 1:], found.interval().T.reshape(2, -1, d + 1)[..., 1:]
-        if np.isfinite(ends).any():
-            return own, *ends, "from the statistics of the fit"
-    x, y, draw = features(obj, X), np.asarray(y), np.random.default_rng(DRAW.key("coefficients"))
-    fits: list[np.ndarray] = []
+        w, *ends = np.stack([found.coefficients, *found.interval().T]).reshape(3, -1, x.shape[1] + 1)[..., 1:]
+    if not np.isfinite(ends).any():
+        w, ends, method = _slopes(obj), *_bootstrap(obj, x, np.asarray(y))
+    low, high = (end / scale for end in ends)
+    return Coefficients(tuple(names_of(obj, names)), outputs, w / scale, low, high, x.std(0) * scale, method)
+
+
+def _bootstrap(obj: Any, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, str]:
+    """Both ends of the intervals of the slopes, (2, R, D), and how they were made."""
+    draw, fits = np.random.default_rng(DRAW.key("coefficients")), []
     for _ in range(DRAWS):
         rows = draw.integers(0, len(x), len(x))
         model: Any = clone(obj)
         with warnings.catch_warnings(action="ignore"):  # the first fit has warned already
             if len(np.unique(y[rows])) == len(np.unique(y)) or not hasattr(obj, "classes_"):
                 fits.append(_slopes(model.fit(x[rows], y[rows])))
-    low, high = np.quantile(fits, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return w, low, high, f"from {len(fits)} fits to rows drawn with replacement"
+    ends = np.quantile(fits, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return ends, f"from {len(fits)} fits to rows drawn with replacement"
 
 
 def _slopes(obj: Any) -> np.ndarray:

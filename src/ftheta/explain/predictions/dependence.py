@@ -182,8 +182,9 @@ def _effect(table: Columns, j: int) -> Effect:
         at = _positions(cells)
         probe = table.with_cells(j, np.zeros(len(at), int), at)
     else:
-        at, rows = _levels(cells)
-        probe = table.with_cells(j, rows)
+        _, first, count = np.unique([word(cell) for cell in cells], return_index=True, return_counts=True)
+        rows = first[np.argsort(-count, kind="stable")][:LEVELS]  # a row that has each of the most frequent levels
+        at, probe = cells[rows], table.with_cells(j, rows)
     made = table.exchanges([j], probe, [np.full(n, v) for v in range(len(at))])
     return Effect(table.names[j], at, np.stack([table.outputs(m) for m in made], 1), cells, ordered)
 
@@ -198,11 +199,3 @@ def _positions(cells: np.ndarray) -> np.ndarray:
         whole = (at == np.round(at)).all() if at.dtype.kind != "M" else True
         at = np.unique((np.round(spread) if whole else spread).astype("int64" if whole else at.dtype).astype(at.dtype))
     return np.concatenate([at, cells[gone][:1]])
-
-
-def _levels(cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The most frequent levels, and a row that has each."""
-    words = np.array([word(cell) for cell in cells])
-    _, first, count = np.unique(words, return_index=True, return_counts=True)
-    rows = first[np.argsort(-count, kind="stable")][:LEVELS]
-    return cells[rows], rows

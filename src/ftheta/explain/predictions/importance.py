@@ -157,34 +157,27 @@ def importance(
     before = _losses(found, y, columns.predict(labels=found.labels))  # (n,)
     groups, correlation = correlated(columns)
     members = [(j,) for j in columns.used] + [tuple(group) for group in groups]
-    orders, growth, error = _orders(len(y), repeats, random_state), [], []
+    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
+    rng, shuffled, orders = np.random.RandomState(seed), np.arange(len(y)), [np.arange(len(y))]
+    for _ in range(repeats):  # the permutations that scikit-learn's function applies to every column
+        rng.shuffle(shuffled)
+        orders.append(orders[-1][shuffled])  # it shuffles what was shuffled before
+    growth, error = [], []
     for places in members:
-        made = columns.exchanges(places, columns, orders, labels=found.labels)
+        made = columns.exchanges(places, columns, orders[1:], labels=found.labels)
         change = np.array([_losses(found, y, predictions) for predictions in made]) - before  # (R, n)
         growth.append(change.mean(1))
         error.append(change.mean(0).std(ddof=min(1, len(y) - 1)) / np.sqrt(len(y)))
     order = np.argsort(-np.mean(growth, 1), kind="stable")
     members, made, half = [members[c] for c in order], np.array(growth)[order], 1.96 * np.array(error)[order]
+    called = [[columns.names[j] for j in places] for places in members]
+    names = (" + ".join(c) if len(c) <= 3 else f"{c[0]} + {len(c) - 1} more" for c in called)
     return Importance(
-        *(tuple(_named([columns.names[j] for j in places]) for places in members), tuple(members)),
+        *(tuple(names), tuple(members)),
         *(made, made.mean(1) - half, made.mean(1) + half),
         *(float(before.mean()), found.words, found.unit, len(y), part),
         tuple(min((float(correlation[i, j]) for i in p for j in p if i < j), default=0.0) for p in members),
     )
-
-
-def _named(names: list[str]) -> str:
-    return " + ".join(names) if len(names) <= 3 else f"{names[0]} + {len(names) - 1} more"
-
-
-def _orders(n: int, repeats: int, random_state: Any) -> list[np.ndarray]:
-    """Permutations of n rows: those that scikit-learn's `permutation_importance` applies to every column."""
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max + 1)
-    rng, shuffled, made = np.random.RandomState(seed), np.arange(n), [np.arange(n)]
-    for _ in range(repeats):
-        rng.shuffle(shuffled)
-        made.append(made[-1][shuffled])  # it shuffles what was shuffled before
-    return made[1:]
 
 
 def _losses(loss: Loss, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:

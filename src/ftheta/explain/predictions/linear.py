@@ -19,11 +19,10 @@ import numpy as np
 import torch
 from sklearn.base import clone, is_classifier
 
-from ... import plots
 from ...check import Count
 from ...errors import InputError
 from ...formulas import Surface
-from ...plots import Figure
+from ...plots import GREY, PALETTE, Axes, Figure, canvas, drawn, short
 from ...results import Result
 from ...train import minimize
 from .._probe import codes, features, finite, is_one_plane, names_of, pair_of, targets
@@ -50,7 +49,7 @@ class RowInfluence(Result):
 
     def columns(self) -> dict[str, Any]:
         """One row per coefficient: before, at both ends, and its largest change."""
-        c, start = self.coefficients, int(np.abs(self.places - self.home).argmin())
+        c, start = self.coefficients, self.start
         return {
             "coefficient": self.names,
             f"{self.moved} = {self.places[0]:.4g}": c[0],
@@ -59,9 +58,48 @@ class RowInfluence(Result):
             "largest change": np.abs(c - c[start]).max(0),
         }
 
+    @drawn
     def figure(self) -> Figure:
-        """The fit as the row moves, and every coefficient against its place."""
-        return plots.drag(self)
+        """Left: lines through rows of one feature, from the lowest place (pale) to the highest (dark), or the answer
+        for the row against its place. Right: the change of up to ten coefficients."""
+        figure, (left, right) = canvas(2, width=5.0, height=4.4)
+        if len(self.x) and self.moved == "y":
+            self._lines(left)
+        else:
+            left.set(title=f"The answer for row {self.row}", ylabel="answer")
+            left.set_xlabel(f"{short(self.moved, 24)} of the row")
+            left.plot(self.places, self.answers, "o-", color=PALETTE[0], ms=4, label="answer for the row")
+            if self.moved == "y":
+                left.axline((self.home, self.home), slope=1, color=GREY, ls=(0, (4, 3)), lw=1, label="answer = y")
+            left.axvline(self.home, color=GREY, lw=1.2, ls=":", label="where it was")
+        change = (self.coefficients - self.coefficients[self.start]) * (not self.still)
+        title = "Coefficients: none changes" if self.still else "Coefficients"
+        right.set(title=title, xlabel=f"{short(self.moved, 24)} of row {self.row}", ylabel="change of the coefficient")
+        for j in np.argsort(-np.abs(change).max(0))[:10]:
+            right.plot(self.places, change[:, j], label=short(self.names[j], 18))
+        right.axhline(0, color=GREY, lw=0.8)
+        right.axvline(self.home, color=GREY, lw=1.2, ls=":")
+        for axes in (left, right):
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)  # below, not over lines
+        return figure
+
+    def _lines(self, axes: Axes) -> None:
+        axes.set(title=f"Fits as row {self.row} moves", xlabel=short(self.names[1], 24), ylabel="y")
+        others = np.arange(len(self.x)) != self.row
+        axes.plot(self.x[others], self.y[others], "o", color=GREY, ms=4, label="other rows")
+        ends = np.array([self.x.min(), self.x.max()])
+        shown = np.unique(np.linspace(0, len(self.places) - 1, 5).astype(int))
+        for k, strength in zip(shown, np.linspace(0.25, 1, len(shown)), strict=True):
+            b, w = self.coefficients[k]
+            axes.plot(ends, b + w * ends, color=PALETTE[0], ls="-", alpha=strength)
+            axes.plot(self.x[self.row], self.places[k], "D", color=PALETTE[1], alpha=strength, ms=6)
+        axes.plot([], [], "D", color=PALETTE[1], label=f"row {self.row}, dragged")
+        axes.plot([], [], color=PALETTE[0], ls="-", label="its fit")
+
+    @property
+    def start(self) -> int:
+        """The place nearest to where it was."""
+        return int(np.abs(self.places - self.home).argmin())
 
     @property
     def slope(self) -> float:
@@ -193,7 +231,14 @@ def solvers(
         raise InputError(f"start={start}; two numbers are needed, one for each coefficient.")
     ground = _surface(obj, x, targets(y, len(x)), pair, tuple(begin))
     known = names_of(obj, names)
-    found = trajectories(ground, optimizers or _rules(ground), steps=steps, size=GRID)
+    if not optimizers:
+        curvature = torch.autograd.functional.hessian(ground.f, torch.tensor(ground.start, dtype=torch.float64))
+        largest = float(torch.linalg.eigvalsh(curvature)[-1])  # pyright: ignore[reportArgumentType]
+        if not largest > 0:
+            raise InputError("The loss is flat where the solvers start: both columns are zero. Choose other columns.")
+        rate = float(f"{1 / largest:.2g}")
+        optimizers = [("gd", rate), ("momentum", rate / 10), "cg", "lbfgs", "newton"]
+    found = trajectories(ground, optimizers, steps=steps, size=GRID)
     return replace(found, labels=(*(f"coefficient of {known[j]}" for j in pair), "loss"))
 
 
@@ -207,10 +252,7 @@ def _surface(obj: Any, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...], star
         left, name = torch.from_numpy(finite("y", y)) - rest, "Mean squared residual over two coefficients"
         f = lambda theta: (left - moved @ theta).square().mean()  # noqa: E731
     else:
-        sign, name = (
-            torch.from_numpy(2.0 * codes(y, len(x), classes) - 1),
-            "Mean log loss over two coefficients",
-        )  # 1: the second class
+        sign, name = torch.from_numpy(2.0 * codes(y, len(x), classes) - 1), "Mean log loss over two coefficients"
         f = lambda theta: torch.nn.functional.softplus(-sign * (rest + moved @ theta)).mean()  # noqa: E731
     low = minimize(f, coef[list(pair)], optimizer="newton", steps=100, tolerance=1e-10).best
     ends, size = np.array([start, low]), moved.square().mean(0).sqrt().numpy() + 1e-300
@@ -218,16 +260,6 @@ def _surface(obj: Any, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...], star
     reach = 0.75 * max(float((np.ptp(ends, axis=0) * size).max()), 1e-9) / size
     box = tuple((float(m - r), float(m + r)) for m, r in zip(ends.mean(0), reach, strict=True))
     return Surface(name, f, start, box, (tuple(map(float, low)),), "")
-
-
-def _rules(ground: Surface) -> list[Spec]:
-    """Rates from the largest curvature λ at the start: 1/λ for gd, half of it for momentum."""
-    curvature = torch.autograd.functional.hessian(ground.f, torch.tensor(ground.start, dtype=torch.float64))
-    largest = float(torch.linalg.eigvalsh(curvature)[-1])  # pyright: ignore[reportArgumentType]
-    if not largest > 0:
-        raise InputError("The loss is flat where the solvers start: both columns are zero. Choose other columns.")
-    rate = float(f"{1 / largest:.2g}")
-    return [("gd", rate), ("momentum", rate / 10), "cg", "lbfgs", "newton"]
 
 
 @explanation("statistics", all_rows=True)

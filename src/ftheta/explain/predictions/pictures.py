@@ -23,10 +23,13 @@ from ... import check, measure, plots
 from ...check import Count
 from ...draw import Draw
 from ...errors import InputError
-from ...plots import Figure
+from ...plots import GREY, PALETTE, Axes, Figure, canvas, drawn, mosaic, short, tiles
 from ...results import Result, counted
 from .._probe import classes_of, finite, image_shape, in_units, untouched
 from .._registry import Names, explanation
+
+MAX_TILES = 64  # samples that are drawn
+BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
 
 
 class Samples(Result):
@@ -46,12 +49,58 @@ class Samples(Result):
         columns = {"sample": range(len(self.rows)), "mean": self.rows.mean(1), "class": self.labels}
         return columns | {"nearest row": self.nearest, "distance": self.distance}
 
+    @drawn
     def figure(self) -> Figure:
-        """Samples, their nearest rows in the same order, and the distances; points where rows are not images."""
-        if self.shape[-2] == 1:
-            return plots.sampled_points(self.rows, self.neighbors, self.distance, self.usual, names=self.names)
-        near = None if self.neighbors is None else self.neighbors.reshape(-1, *self.shape)
-        return plots.sampled(self.rows.reshape(-1, *self.shape), near, self.distance, self.usual)
+        """At most 64 samples, their nearest rows at the same places, and the distances; points where rows are not
+        images: the first two columns, or the order of one."""
+        return self._points() if self.shape[-2] == 1 else self._images()
+
+    def _images(self) -> Figure:
+        cut = f", the first {MAX_TILES} of {len(self.rows)}" if len(self.rows) > MAX_TILES else ""
+        given = {f"Samples{cut}": self.rows, "Nearest training rows": self.neighbors}
+        some = {k: v[:MAX_TILES].reshape(-1, *self.shape).astype(float) for k, v in given.items() if v is not None}
+        n, high = min(len(self.rows), MAX_TILES), min(1.0, self.shape[-2] / self.shape[-1])
+        columns = min(8, n)
+        height, wide = max(3.0, 1.0 + 0.42 * -(-n // columns) * high), 0.8 + 0.42 * columns
+        widths = [max(3.2, wide)] if self.neighbors is None else [wide, wide, 3.2]
+        width = sum(widths) / len(widths)
+        figure, grid = canvas(len(widths), across=3, width=width, height=height, width_ratios=widths)
+        both = np.concatenate(list(some.values()))
+        for axes, (title, shown) in zip(grid, some.items(), strict=False):
+            mosaic(axes, tiles(shown), columns, limits=(float(both.min()), float(both.max()) or 1.0))
+            axes.set(title=title)
+        self._distances(grid[-1])
+        return figure
+
+    def _points(self) -> Figure:
+        figure, grid = canvas(1 if self.neighbors is None else 2, width=4.4, height=4.0)
+        d = self.rows.shape[1]
+        few = d > 1 and len(np.unique(self.rows)) <= 3  # values: points that lie on one another are spread
+        for k, (label, given) in enumerate({"sample": self.rows, "nearest training row": self.neighbors}.items()):
+            if given is not None:
+                x = np.column_stack([np.arange(len(given)), given]) if d == 1 else given[:, :2].astype(float)
+                x += 0.4 * few * (np.random.default_rng(k).random(x.shape) - 0.5)
+                grid[0].scatter(*x.T, s=18, marker="ox"[k], color=PALETTE[k], label=label)
+        called = [short(name) for name in self.names] or ["column 1", "column 2"]
+        x, y = ("sample", called[0]) if d == 1 else called[:2]
+        grid[0].set(title="Samples" + ", points spread to be seen" * few, xlabel=x, ylabel=y)
+        if self.neighbors is not None:
+            grid[0].legend(**BELOW)
+        self._distances(grid[-1])
+        return figure
+
+    def _distances(self, axes: Axes) -> None:
+        """Shares of samples and of training rows that lie nearer than this to a training row, where it is known."""
+        if self.distance is None or self.usual is None:
+            return
+        looks = {"samples": (self.distance, PALETTE[0], "-"), "training rows, to the others": (self.usual, GREY, "--")}
+        for label, (values, color, style) in looks.items():
+            if len(values):
+                x = np.sort(values)
+                axes.step([0.0, *x], np.arange(len(x) + 1) / len(x), where="post", color=color, ls=style, label=label)
+        axes.set(title="Copies?", xlabel="distance to the nearest training row", ylim=(0, 1.02), xlim=(0, None))
+        axes.set(ylabel="share that is nearer than this")
+        axes.legend(**BELOW)
 
     @property
     def caption(self) -> str:
@@ -63,11 +112,11 @@ class Samples(Result):
         return f"{near}{usual}; {int((self.distance == 0).sum())} copies."
 
 
-def _is_fitted(obj: Any) -> bool:  # other objects than estimators always are
-    return not hasattr(obj, "fit") or any(name.endswith("_") and not name.startswith("_") for name in vars(obj))
-
-
-@explanation("samples", when=_is_fitted, otherwise="is not fitted; {} needs a fitted model")
+@explanation(
+    "samples",  # other objects than estimators always are fitted
+    when=lambda obj: not hasattr(obj, "fit") or any(n.endswith("_") and not n.startswith("_") for n in vars(obj)),
+    otherwise="is not fitted; {} needs a fitted model",
+)
 def samples(
     obj: Any,
     X: Any = None,

@@ -41,7 +41,8 @@ class FittedCurve(Result):
         """Correlations of the features with y and with each other; NaN where a column is constant."""
         pairs = [*((name, self.target) for name in self.names), *([self.names] if len(self.names) == 2 else [])]
         values = dict(zip((*self.names, self.target), (*self.x.T, self.y), strict=True))
-        found = [_correlation(values[a], values[b]) for a, b in pairs]
+        scaled = {name: v / np.ptp(v) if np.ptp(v) > 0 else v * np.nan for name, v in values.items()}  # of any unit
+        found = [np.corrcoef(scaled[a], scaled[b])[0, 1] for a, b in pairs]
         return {"feature": [p[0] for p in pairs], "correlated with": [p[1] for p in pairs], "correlation": found}
 
     @property
@@ -79,12 +80,6 @@ class FittedCurve(Result):
             space.set_box_aspect(None, zoom=0.8)
         legend(figure)
         return figure
-
-
-def _correlation(a: np.ndarray, b: np.ndarray) -> float:
-    if not (np.ptp(a) > 0 and np.ptp(b) > 0):
-        return np.nan
-    return float(np.corrcoef(a / np.ptp(a), b / np.ptp(b))[0, 1])  # units do not matter
 
 
 @explanation(
@@ -184,15 +179,11 @@ class Regions(Result):
         return figure
 
 
-def _is_flat(obj: Any) -> bool:
-    return (
-        isinstance(obj.classes_, np.ndarray) and obj.classes_.ndim == 1 and obj.n_features_in_ == 2 and of_a_table(obj)
-    )
-
-
 @explanation(
     "regions",
-    when=_is_flat,
+    when=lambda obj: (
+        isinstance(obj.classes_, np.ndarray) and obj.classes_.ndim == 1 and obj.n_features_in_ == 2 and of_a_table(obj)
+    ),
     otherwise="is not a classifier of two features with one label for each row; {} needs one, or columns=(i, j)",
     lifted_by="columns",
 )
@@ -225,8 +216,15 @@ def regions(
     labels = np.asarray(obj.classes_)
     same = np.zeros((len(rows), 1), bool) if y is None else targets(y, len(rows))[:, None] == labels
     given = np.where(same.any(1), same.argmax(1), -1)
-    p, scores = _answers_at(obj, places)
-    p, scores = p.reshape(PLANE, PLANE, -1), None if scores is None else scores.reshape(PLANE, PLANE, -1)
+    scores, frame = None, named(obj, places)
+    if hasattr(obj, "predict_proba"):
+        p = np.asarray(obj.predict_proba(frame), dtype=float)
+    else:
+        p = (obj.predict(frame)[:, None] == labels).astype(float)
+        if hasattr(obj, "decision_function"):
+            raw = np.asarray(obj.decision_function(frame), dtype=float)
+            scores = (np.stack([-raw, raw], 1) if raw.ndim == 1 else raw).reshape(PLANE, PLANE, -1)
+    p = p.reshape(PLANE, PLANE, -1)
     x, up, at = in_units(x, scales, pair[0]), in_units(up, scales, pair[1]), in_units(at, scales, list(pair))
     return Regions(x, up, p, at, given, classes_of(obj, classes), (known[pair[0]], known[pair[1]]), scores)
 
@@ -236,14 +234,3 @@ def _positions(column: np.ndarray, margin: float, count: int) -> np.ndarray:
     low, high = column.min(), column.max()
     beyond = margin * (high - low) if high > low else max(1.0, 0.1 * abs(high))
     return np.linspace(low - beyond, high + beyond, count)
-
-
-def _answers_at(obj: Any, places: np.ndarray) -> tuple[Any, Any]:
-    """Probabilities (m, K); of a classifier without them 1 for the class that it predicts, and its raw outputs."""
-    if hasattr(obj, "predict_proba"):
-        return np.asarray(obj.predict_proba(named(obj, places)), dtype=float), None
-    p = (obj.predict(named(obj, places))[:, None] == np.asarray(obj.classes_)).astype(float)
-    if not hasattr(obj, "decision_function"):
-        return p, None
-    raw = np.asarray(obj.decision_function(named(obj, places)), dtype=float)
-    return p, np.stack([-raw, raw], 1) if raw.ndim == 1 else raw

@@ -99,13 +99,12 @@ def more_rows(model: Any, X: Any, y: Any, *, random_state: RandomState = 0) -> M
         for s, size in enumerate(sizes):
             some = np.sort(learn[:size])
             copy = _fitted(model, X, y, some)
-            errors[:, s, k] = [_error(y[rows], copy.predict(taken(X, rows)), classes=classes) for rows in (held, some)]
+            for which, rows in enumerate((held, some)):
+                predicted = copy.predict(taken(X, rows))
+                wrong = y[rows] != predicted if classes else (y[rows] - predicted) ** 2
+                errors[which, s, k] = wrong.mean() if classes else np.sqrt(wrong.mean())
     error = "share of wrong rows" if classes else "root mean squared error"
     return MoreRows(sizes, errors[0], errors[1], error)
-
-
-def _error(y: np.ndarray, predicted: np.ndarray, *, classes: bool) -> float:
-    return float((y != predicted).mean() if classes else np.sqrt(((y - predicted) ** 2).mean()))
 
 
 def _folds(model: Any, y: np.ndarray, seed: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -111,11 +111,11 @@ class Curves(Result):
         return next(iter(self.history))
 
 
-def _has_curve(obj: Any) -> bool:  # something but counts was logged
-    return any(name not in (*_COUNTS, "seconds") for row in obj.history_ for name in row)
-
-
-@explanation("curves", when=_has_curve, otherwise="has no loss in its history_; {} needs one, so train it")
+@explanation(
+    "curves",
+    when=lambda obj: any(name not in (*_COUNTS, "seconds") for row in obj.history_ for name in row),
+    otherwise="has no loss in its history_; {} needs one, so train it",
+)
 def curves(obj: Any, *, target: str = "y") -> Curves:
     """The learning curves of a fitted estimator with `history_`, the best epoch, and what they say."""
     rows = list(obj.history_)
@@ -130,21 +130,16 @@ def curves(obj: Any, *, target: str = "y") -> Curves:
     seen = (name for name in known if name in columns and not np.isnan(_of_last_phase(columns, name)).all())
     watched = next(seen, None)
     best = None if watched is None else int(next(iter(clock.values()))[np.nanargmin(_of_last_phase(columns, watched))])
-    return Curves(columns, watched, best, *_width(obj), target, surrogate)
+    law, y, width = getattr(obj, "likelihood_", None), getattr(obj, "target_", None), (None, 0.0)
+    if isinstance(law, Gaussian) and y is not None and y.n == 1 and "scale" in y.facts:
+        width = float(law.scale * y.facts["scale"]), law.constant
+    return Curves(columns, watched, best, *width, target, surrogate)
 
 
 def _of_last_phase(columns: dict[str, np.ndarray], name: str) -> np.ndarray:
     """A column; NaN in all phases of a training but the last, whose losses are those of other weights or rows."""
     phase = columns.get("phase", np.zeros(1))
     return np.where(phase == phase[-1], columns[name], np.nan)
-
-
-def _width(obj: Any) -> tuple[float | None, float]:
-    """Standard deviation in units of y and least loss of a regressor with a Gaussian of fixed width; else None."""
-    law, y = getattr(obj, "likelihood_", None), getattr(obj, "target_", None)
-    if not isinstance(law, Gaussian) or y is None or y.n != 1 or "scale" not in y.facts:
-        return None, 0.0
-    return float(law.scale * y.facts["scale"]), law.constant
 
 
 class GradientHistory(Result):
@@ -212,30 +207,26 @@ class GradientHistory(Result):
     @property
     def advice(self) -> tuple[str, ...]:
         """What would help, from what the net is made of."""
-        return () if self.kind == "healthy" else tuple(self._larger() if self.kind == "vanishing" else self._smaller())
+        return () if self.kind == "healthy" else tuple(self._advice())
 
-    def _larger(self) -> Iterator[str]:
-        for name, most in _FLAT.items():
-            if name in self.kinds:
-                yield f"Replace {name} by ReLU: δ is multiplied by its derivative in every layer, at most {most}."
-        if "Sigmoid" in self.kinds:
-            yield "Until then start with larger weights: of a sigmoid 1/4 remains, so variance 16/fan-in keeps δ."
+    def _advice(self) -> Iterator[str]:
+        if self.kind == "exploding":
+            yield "Clip the gradient: training=Training(clip_norm=1.0)."
+            yield "Take a smaller learning rate; explain.learning_rate finds one."
+            yield "Start with smaller weights: variance 1/fan-in for linear layers and tanh, 2/fan-in for ReLU."
+            yield "Standardize inputs and targets."
         else:
-            yield "Start with larger weights: variance 1/fan-in for tanh (Glorot), 2/fan-in for ReLU (He)."
-        yield from self._normalize()
-        if not any("Residual" in kind for kind in self.kinds):
-            yield "Add residual connections: the identity carries δ past a layer."
-
-    def _smaller(self) -> Iterator[str]:
-        yield "Clip the gradient: training=Training(clip_norm=1.0)."
-        yield "Take a smaller learning rate; explain.learning_rate finds one."
-        yield "Start with smaller weights: variance 1/fan-in for linear layers and tanh, 2/fan-in for ReLU."
-        yield "Standardize inputs and targets."
-        yield from self._normalize()
-
-    def _normalize(self) -> Iterator[str]:
+            for name, most in _FLAT.items():
+                if name in self.kinds:
+                    yield f"Replace {name} by ReLU: δ is multiplied by its derivative in every layer, at most {most}."
+            if "Sigmoid" in self.kinds:
+                yield "Until then start with larger weights: of a sigmoid 1/4 remains, so variance 16/fan-in keeps δ."
+            else:
+                yield "Start with larger weights: variance 1/fan-in for tanh (Glorot), 2/fan-in for ReLU (He)."
         if not any("Norm" in kind for kind in self.kinds):
             yield "Normalize between the layers, e.g. nn.BatchNorm1d or nn.LayerNorm."
+        if self.kind == "vanishing" and not any("Residual" in kind for kind in self.kinds):
+            yield "Add residual connections: the identity carries δ past a layer."
 
     def columns(self) -> dict[str, Any]:
         """One row per layer."""

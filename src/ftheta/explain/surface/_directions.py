@@ -15,7 +15,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Generator, Tensor
-from torch.func import vmap
 
 from ...catalog import nearest
 from ...data import Batch
@@ -24,23 +23,19 @@ from ...errors import InputError
 from ...results import percent
 from ...train import threads, threads_for
 from .._point import Point
-from .._probe import calls
 
-CACHE = 2**20  # numbers that one batched pass may hold: more than 4 MB of float32 leave the cache and are slower
 Directions = Literal["random", "path", "axes"] | Sequence[Any]
 
 
 def filter_normalized(parts: Mapping[str, Tensor], generator: Generator, *, biases: bool = False) -> Tensor:
     """One random direction for these tensors: (P,)."""
-    return torch.cat([_scaled(p.detach(), generator, keep=biases or p.ndim > 1).flatten() for p in parts.values()])
-
-
-def _scaled(p: Tensor, generator: Generator, keep: bool) -> Tensor:
-    noise = torch.randn(p.shape, generator=generator, dtype=torch.float64).to(p)
-    rows = p.flatten(1) if p.ndim > 1 else p.reshape(1, -1)  # (filters, weights)
-    d = noise.view_as(rows)
-    scale = rows.norm(dim=1, keepdim=True) / d.norm(dim=1, keepdim=True).clamp_min(torch.finfo(p.dtype).tiny)
-    return d * scale if keep else torch.zeros_like(d)
+    found = []
+    for p in parts.values():
+        rows = p.detach().flatten(1) if p.ndim > 1 else p.detach().reshape(1, -1)  # (filters, weights)
+        d = torch.randn(p.shape, generator=generator, dtype=torch.float64).to(rows).view_as(rows)
+        scale = rows.norm(dim=1, keepdim=True) / d.norm(dim=1, keepdim=True).clamp_min(torch.finfo(p.dtype).tiny)
+        found.append((d * scale * (biases or p.ndim > 1)).flatten())
+    return torch.cat(found)
 
 
 def leading(path: np.ndarray, center: np.ndarray) -> np.ndarray:
@@ -63,36 +58,17 @@ def positions(path: np.ndarray, origin: np.ndarray, directions: np.ndarray) -> t
     return np.linalg.solve(r, inside.T).T, share
 
 
-def _stacked(directions: Sequence[Any], size: int) -> np.ndarray:
-    """Two given directions as an array: (2, P)."""
-    rows = [np.asarray(d.detach().cpu() if isinstance(d, Tensor) else d, dtype=float).ravel() for d in directions]
-    if len(rows) != 2 or any(len(row) != size for row in rows):
-        rest = f"two of {size} numbers each are needed, one for each parameter."
-        raise InputError(f"directions has {len(rows)} entries of {[len(row) for row in rows]} numbers; {rest}")
-    return np.stack(rows)
-
-
 def losses_along(point: Point, directions: np.ndarray, places: np.ndarray, batches: Sequence[Batch] = ()) -> np.ndarray:
     """Losses at all places c around θ, for all rows and for each mini-batch: (N, B + 1)."""
     origin = point.flat()
     d, c = (torch.from_numpy(v).to(origin) for v in (directions, places))  # (K, P), (N, K)
-
-    def at(place: Tensor, batch: Batch) -> Tensor:
-        return point.at(torch.addmv(origin, d.T, place), batch)
-
+    found = origin.new_empty(len(c), 1 + len(batches), dtype=torch.float64)
     with torch.no_grad(), threads(threads_for(len(origin) * point.batch.n)), point.open():
-        with calls(point.module) as seen:
-            point.value()
-        chunk = CACHE // (len(origin) + sum(call.out.numel() for call in seen) + 1)
-        found = []
-        for batch in (point.batch, *batches):
-            try:
-                many = vmap(at, in_dims=(0, None), chunk_size=chunk, randomness="same") if chunk >= 16 else None
-                losses = many(c, batch) if many else None
-            except RuntimeError:  # the module asks for a number, or writes in place
-                losses = None
-            found.append(torch.stack([at(place, batch) for place in c]) if losses is None else losses)
-    return torch.stack(found, 1).double().cpu().numpy()
+        for losses, place in zip(found, c, strict=True):
+            theta = torch.addmv(origin, d.T, place)
+            for k, batch in enumerate((point.batch, *batches)):
+                losses[k] = point.at(theta, batch)
+    return found.cpu().numpy()
 
 
 def jaggedness_of(p: np.ndarray) -> float:
@@ -121,7 +97,11 @@ def plane_of(
     at, names = np.zeros(2), ("direction 1", "direction 2")
     kind = ("axes" if len(here) == 2 else "random") if directions is None else directions
     if not isinstance(kind, str):
-        d = _stacked(kind, len(here))
+        rows = [np.asarray(v.detach().cpu() if isinstance(v, Tensor) else v, dtype=float).ravel() for v in kind]
+        if [len(row) for row in rows] != [len(here)] * 2:
+            rest = f"two of {len(here)} numbers each are needed, one for each parameter."
+            raise InputError(f"directions has {len(rows)} entries of {[len(row) for row in rows]} numbers; {rest}")
+        d = np.stack(rows)
     elif kind == "random":
         d = _random(point, Draw(random_state).at("landscape"))
         names = ("random direction 1 (filter-normalized)", "random direction 2 (filter-normalized)")
@@ -133,7 +113,13 @@ def plane_of(
         share = positions(every, here, d)[1]
         names = f"principal direction 1 ({percent(share[0])})", f"principal direction 2 ({percent(share[1])})"
     elif kind == "axes":
-        d, at, names = np.eye(2), here, _parameters(point)
+        if point.size != 2:
+            raise InputError(
+                f"directions='axes' is for modules of two parameters; {type(point.module).__name__} has {point.size}. "
+                "Use 'random', or 'path' with the path of its training."
+            )
+        own = [n for n, p in point.parameters.items() for _ in range(p.numel())]
+        d, at, names = np.eye(2), here, (own[0], own[1]) if own[0] != own[1] else (f"{own[0]}[0]", f"{own[0]}[1]")
     else:
         raise InputError(nearest("directions", kind, ["random", "path", "axes"]))
     if not _spans(d):
@@ -151,16 +137,6 @@ def _random(point: Point, draw: Draw, *, biases: bool = False) -> np.ndarray:
 
 def _spans(d: np.ndarray) -> bool:
     return bool(np.isfinite(d).all()) and np.linalg.matrix_rank(d) == 2
-
-
-def _parameters(point: Point) -> tuple[str, str]:
-    if point.size != 2:
-        raise InputError(
-            f"directions='axes' is for modules of two parameters; {type(point.module).__name__} has {point.size}. Use "
-            "'random', or 'path' with the path of its training."
-        )
-    names = [n for n, p in point.parameters.items() for _ in range(p.numel())]
-    return (names[0], names[1]) if len(set(names)) == 2 else (f"{names[0]}[0]", f"{names[0]}[1]")
 
 
 def grid_of(box: Any, at: np.ndarray, span: float, paths: list[np.ndarray], points: int) -> list[np.ndarray]:

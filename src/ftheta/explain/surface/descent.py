@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
 from ... import optim, plots
 from ...check import Count, NonNegative
@@ -291,16 +290,11 @@ def _feed(name: str, gradients: Tensor, lr: float | None, options: Mapping[str, 
         before, theta.grad = theta.detach().clone(), g.clone()
         optimizer.step()
         moves.append(theta.detach() - before)
-        kept.append(_state(optimizer, theta, len(moves)))
+        state = {k: v for k, v in optimizer.state.get(theta, {}).items() if np.shape(v) == theta.shape}
+        named = {_NAMES.get(key, key): value.detach().numpy().copy() for key, value in state.items()}
+        if "exp_avg" in state and "betas" in optimizer.param_groups[0]:
+            for key, beta in zip(("m", "v"), optimizer.param_groups[0]["betas"], strict=True):
+                named[f"{key}-hat"] = named[key] / (1 - beta ** len(moves))
+        kept.append(named)
     states = {key: np.array([state[key] for state in kept]) for key in kept[0]}
     return optimizer.param_groups[0]["lr"], torch.stack(moves).numpy(), states
-
-
-def _state(optimizer: Optimizer, theta: Tensor, t: int) -> dict[str, np.ndarray]:
-    """What the optimizer keeps for θ, under the names of its equation."""
-    raw = {k: v for k, v in optimizer.state.get(theta, {}).items() if isinstance(v, Tensor) and v.shape == theta.shape}
-    state: dict[str, np.ndarray] = {_NAMES.get(key) or key: value.detach().numpy().copy() for key, value in raw.items()}
-    if "exp_avg" in raw and "betas" in optimizer.param_groups[0]:
-        for key, beta in zip(("m", "v"), optimizer.param_groups[0]["betas"], strict=True):
-            state[f"{key}-hat"] = state[key] / (1 - beta**t)
-    return state

@@ -85,7 +85,13 @@ class Landscape(Result):
             _rings(axes, x, y, surface, PALETTE[i % 6], DASHES[i % 4], f"batch {i + 1}")
             _mark(axes, place, PALETTE[i % 6], None)
         for i, (name, points) in enumerate(self.paths.items()):
-            _path(axes, points, short(name, 24), i)
+            color = (PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[4], PALETTE[2], PALETTE[0])[i % 6]
+            marker = "." if len(points) <= 60 else ""
+            axes.plot(*points.T, "-", color="white", lw=3.2, zorder=4)  # a rim, to stand out from any color below
+            axes.plot(*points.T, "-", color=color, marker=marker, ms=6, lw=1.6, zorder=5, label=short(name, 24))
+            axes.plot(*points[0], ls="", marker="s", ms=7, color=color, mec="black", zorder=6)
+            if i == 0:
+                axes.plot([], [], ls="", marker="s", ms=7, color="white", mec="black", label="start")
         _mark(axes, self.lowest, "black", "lowest")
         axes.plot(*self.at, ls="", marker="o", ms=6, color="white", mec="black", mew=1.5, zorder=8, label="weights")
         axes.set(xlim=(x[0], x[-1]), ylim=(y[0], y[-1]), title=f"Loss at {self.n} rows")
@@ -233,16 +239,6 @@ def _rings(axes: Axes, x: Any, y: Any, loss: np.ndarray, color: str, style: str,
 def _mark(axes: Axes, place: Any, color: str, name: str | None) -> None:
     """A star, not cut at an edge."""
     axes.plot(*place, ls="", marker="*", ms=15, color=color, mec="white", zorder=7, label=name, clip_on=False)
-
-
-def _path(axes: Axes, points: np.ndarray, name: str, i: int) -> None:
-    color = (PALETTE[1], PALETTE[5], PALETTE[3], PALETTE[4], PALETTE[2], PALETTE[0])[i % 6]
-    marker = "." if len(points) <= 60 else ""
-    axes.plot(*points.T, "-", color="white", lw=3.2, zorder=4)  # a rim, to stand out from any color below
-    axes.plot(*points.T, "-", color=color, marker=marker, ms=6, lw=1.6, zorder=5, label=name)
-    axes.plot(*points[0], ls="", marker="s", ms=7, color=color, mec="black", zorder=6)
-    if i == 0:
-        axes.plot([], [], ls="", marker="s", ms=7, color="white", mec="black", label="start")
 
 
 class LinearInterpolation(Result):

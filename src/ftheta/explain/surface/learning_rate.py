@@ -123,8 +123,9 @@ def learning_rate(
             f"optimizer={estimator.optimizer!r} finds the length of its steps itself, so no rate has to be found for "
             "it; leave lr as it is, or choose a rule that takes a rate, e.g. optimizer='adam'."
         )
-    own = _constant(estimator)
-    trainer = own.prepare(X, y)
+    own: Any = clone(estimator)  # with a seed, and a rate that nothing else moves
+    constant = replace(own.training or Training(), schedule="constant", warmup=0, grow_batch=False, schedule_options={})
+    trainer = own.set_params(training=constant, random_state=seed_of(estimator)).prepare(X, y)
     trainer.validation = None
     if trainer.objective.surrogate:
         raise InputTypeError(f"{type(estimator).__name__} {NO_SURFACE.format('learning_rate')}.")
@@ -138,15 +139,12 @@ def learning_rate(
         raise NonFiniteError(f"The first loss is {first}, so no rate can be judged; check the rows, or lower `low`.")
     loss = np.array(losses[1:])
     rates, smoothed = rates[: len(loss)], _smooth(loss, losses[0], max(1.0, WIDTH * steps))
-    suggestion = _suggestion(rates, smoothed)
-    return LearningRate(rates, loss, smoothed, suggestion, bend, estimator.optimizer, reason + _doubt(smoothed))
-
-
-def _constant(estimator: Any) -> Any:
-    """A copy that has a seed, and whose rate nothing else moves."""
-    own: Any = clone(estimator)
-    constant = replace(own.training or Training(), schedule="constant", warmup=0, grow_batch=False, schedule_options={})
-    return own.set_params(training=constant, random_state=seed_of(estimator))
+    lowest = int(smoothed.argmin())  # at an end of the range a better rate may lie beyond it
+    if lowest == 0:
+        reason += "; it never fell, so try a smaller low"
+    elif lowest == len(smoothed) - 1:
+        reason += "; the loss still fell at the last, so try a larger high"
+    return LearningRate(rates, loss, smoothed, _suggestion(rates, smoothed), bend, estimator.optimizer, reason)
 
 
 def seed_of(estimator: Any) -> int:
@@ -166,7 +164,8 @@ def _rise(trainer: Trainer, rates: np.ndarray) -> tuple[list[float], str]:
                     for group, share in zip(rule.param_groups, shares[name], strict=True):
                         group["lr"] = float(rate) * share
                 trainer.advance()
-                losses.append(_loss(trainer))
+                parts = trainer.problems[trainer.objective.player_list[0].name].first or []  # before it moved
+                losses.append(float(sum(p.total.detach() for p in parts)) / float(sum(p.weight for p in parts)))
                 if not losses[-1] - losses[0] <= EXPLODED * max(abs(losses[0]), 1e-8):
                     return losses, "the loss exploded"
         except NonFiniteError:
@@ -176,25 +175,11 @@ def _rise(trainer: Trainer, rates: np.ndarray) -> tuple[list[float], str]:
     return losses, "all rates were tried"
 
 
-def _loss(trainer: Trainer) -> float:
-    """The loss of the first player in this update, before it moved."""
-    parts = trainer.problems[trainer.objective.player_list[0].name].first or []
-    return float(sum(part.total.detach() for part in parts)) / float(sum(part.weight for part in parts))
-
-
 def _smooth(loss: np.ndarray, start: float, width: float) -> np.ndarray:
     """Mean of the neighbors under a Gaussian of this width in updates, cut where the loss exploded: (M,) -> (M,)."""
     at, most = np.arange(len(loss)), start + EXPLODED * max(abs(start), 1e-8)
     near = np.exp(-0.5 * ((at[:, None] - at) / width) ** 2)  # (M, M)
     return near @ np.minimum(np.where(np.isfinite(loss), loss, most), most) / near.sum(1)
-
-
-def _doubt(smoothed: np.ndarray) -> str:
-    """What to do where the lowest loss is at an end of the range, so that a better rate may lie beyond it."""
-    lowest = int(smoothed.argmin())
-    if lowest == 0:
-        return "; it never fell, so try a smaller low"
-    return "; the loss still fell at the last, so try a larger high" if lowest == len(smoothed) - 1 else ""
 
 
 def _suggestion(rates: np.ndarray, smoothed: np.ndarray) -> float:

@@ -29,6 +29,7 @@ from ...train import threads, threads_for
 from .._point import NO_SURFACE, LossLike, Point, has_surface
 from .._registry import checked, explanation
 
+BROKEN = "The Hessian holds a number that is not finite; look at the weights and rows."
 Product = Callable[[Tensor], Tensor]
 
 
@@ -46,7 +47,7 @@ def lanczos(product: Product, start: Tensor, steps: int, tolerance: float = 0.0)
         beta.append(float(w.norm()))
         size = max(np.abs(alpha).max(), np.max(beta))
         if not np.isfinite(size):
-            raise NonFiniteError("The Hessian holds a number that is not finite; look at the weights and rows.")
+            raise NonFiniteError(BROKEN)
         if beta[-1] <= 10 * torch.finfo(w.dtype).eps * size:
             break
         if tolerance and m % 5 == 4:
@@ -156,19 +157,20 @@ def spectrum(
     point = Point(obj, X, y, loss, max_rows=max_rows).moves()
     with threads(threads_for(point.size * point.batch.n)), point.open():
         product, value = _curvature(point)
-        tridiagonal: list[tuple[np.ndarray, np.ndarray]] = []
         if exact := point.size <= steps:
-            found = [_eigenvalues(point, product)]
+            built = torch.stack([product(e) for e in torch.eye(point.size).to(point.flat())]).double().cpu().numpy()
+            if not np.isfinite(built).all():
+                raise NonFiniteError(BROKEN)
+            values, errors, spread = np.linalg.eigvalsh((built + built.T) / 2), np.zeros(point.size), 0.0
+            traces, found = values.sum()[None], [(values, np.full(len(values), len(values) ** -0.5), errors)]
         else:
             draw, count = Draw(random_state).at("spectrum"), probes if density else 1
             tridiagonal = [lanczos(product, _signs(point, draw.generator(f"probe {i}")), steps) for i in range(count)]
             found = [ritz(alpha, beta) for alpha, beta in tridiagonal]
-    values, _, errors = found[0]  # eigenvalues, first components, error of each
-    traces, spread = values.sum()[None], 0.0
-    if not exact:
-        errors = errors + np.abs(values).max() * torch.finfo(point.flat().dtype).eps  # of rounding
-        traces = point.size * np.array([alpha[0] for alpha, _ in tridiagonal])  # vᵀHv of signs: Hutchinson's estimate
-        spread = traces.std(ddof=1) / len(traces) ** 0.5 if len(traces) > 1 else np.nan
+            values, _, errors = found[0]  # eigenvalues, first components, error of each
+            errors = errors + np.abs(values).max() * torch.finfo(point.flat().dtype).eps  # of rounding
+            traces = point.size * np.array([alpha[0] for alpha, _ in tridiagonal])  # vᵀHv: Hutchinson's estimate
+            spread = traces.std(ddof=1) / len(traces) ** 0.5 if len(traces) > 1 else np.nan
     return Spectrum(
         top=values[::-1][:k],
         top_error=errors[::-1][:k],
@@ -241,12 +243,3 @@ def _curvature(point: Point) -> tuple[Product, float]:
 
 def _signs(point: Point, generator: Generator) -> Tensor:
     return (torch.randint(2, (point.size,), generator=generator) * 2 - 1).to(point.flat())
-
-
-def _eigenvalues(point: Point, product: Product) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All eigenvalues of the Hessian itself, each of the same mass and without error."""
-    columns = torch.stack([product(e) for e in torch.eye(point.size).to(point.flat())]).double().cpu().numpy()
-    if not np.isfinite(columns).all():
-        raise NonFiniteError("The Hessian holds a number that is not finite; look at the weights and rows.")
-    values = np.linalg.eigvalsh((columns + columns.T) / 2)
-    return values, np.full(len(values), len(values) ** -0.5), np.zeros(len(values))
