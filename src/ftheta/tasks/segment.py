@@ -16,8 +16,8 @@ from ..check import plain
 from ..data.specs import TargetSpec
 from ..errors import InputError, InputTypeError
 from ..results import Result, percent
-from .base import Headline, Held, Names, Predictions, Values
-from .classify import Classify, Parts, class_names, encode_labels, weighted
+from .base import Headline, Held, Names, Predictions, Task, Values
+from .classify import Classify, Parts, class_names, encode_labels, learned_classes, weighted
 
 OVERLAP = "IoU of "  # and the name of a class: a score
 MIN_OF_CLASS = 5  # fewer images with a class give its scores no interval
