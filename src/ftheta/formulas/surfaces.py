@@ -96,26 +96,14 @@ def rosenbrock(n: int = 2) -> Surface:
     )
 
 
-def _ravine(theta: Tensor) -> Tensor:
-    x, y = theta.unbind(-1)
-    return 0.5**0.5 * torch.stack([x + y, 5 * (y - x)], -1)
+def _of_two(f: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """f(x, y) as a function of θ = (x, y)."""
+    return lambda theta: f(*theta.unbind(-1))
 
 
-def _himmelblau(theta: Tensor) -> Tensor:
-    x, y = theta.unbind(-1)
-    return 2**0.5 * torch.stack([x**2 + y - 11, x + y**2 - 7], -1)
-
-
-def _saddle(theta: Tensor) -> Tensor:
-    x, y = theta.unbind(-1)
-    return x**2 / 2 - y**2 / 2 + y**4 / 4
-
-
-def _no_minimum(theta: Tensor) -> Tensor:
-    x, y = theta.unbind(-1)
-    return x**2 - y**2
-
-
+_RAVINE = _of_two(lambda x, y: 0.5**0.5 * torch.stack([x + y, 5 * (y - x)], -1))
+_HIMMELBLAU = _of_two(lambda x, y: 2**0.5 * torch.stack([x**2 + y - 11, x + y**2 - 7], -1))
+_SADDLE = _of_two(lambda x, y: x**2 / 2 - y**2 / 2 + y**4 / 4)
 _FOUR = (
     (3.0, 2.0),
     (-2.805118086952745, 3.131312518250573),
@@ -125,14 +113,14 @@ _FOUR = (
 
 _TABLE = [
     quadratic(),
-    Surface("ravine", _squares(_ravine), (-1.0, -1.6), ((-2.1, 1.3), (-2.1, 1.3)), ((0.0, 0.0),),
-            "¼ (x + y)² + ¼ 25 (y - x)²", _ravine),
+    Surface("ravine", _squares(_RAVINE), (-1.0, -1.6), ((-2.1, 1.3), (-2.1, 1.3)), ((0.0, 0.0),),
+            "¼ (x + y)² + ¼ 25 (y - x)²", _RAVINE),
     rosenbrock(),
-    Surface("himmelblau", _squares(_himmelblau), (0.0, 0.0), ((-5.5, 5.5), (-5.5, 5.5)), _FOUR,
-            "(x² + y - 11)² + (x + y² - 7)²", _himmelblau),
-    Surface("saddle", _saddle, (1.0, 0.01), ((-1.4, 1.4), (-1.6, 1.6)), ((0.0, 1.0), (0.0, -1.0)),
+    Surface("himmelblau", _squares(_HIMMELBLAU), (0.0, 0.0), ((-5.5, 5.5), (-5.5, 5.5)), _FOUR,
+            "(x² + y - 11)² + (x + y² - 7)²", _HIMMELBLAU),
+    Surface("saddle", _SADDLE, (1.0, 0.01), ((-1.4, 1.4), (-1.6, 1.6)), ((0.0, 1.0), (0.0, -1.0)),
             "½ x² - ½ y² + ¼ y⁴"),
-    Surface("no-minimum", _no_minimum, (1.0, 0.01), ((-1.4, 1.4), (-1.4, 1.4)), (), "x² - y²"),
+    Surface("no-minimum", _of_two(lambda x, y: x**2 - y**2), (1.0, 0.01), ((-1.4, 1.4), (-1.4, 1.4)), (), "x² - y²"),
 ]  # fmt: skip
 
 SURFACES: dict[str, Surface] = {entry.name: entry for entry in _TABLE}

@@ -99,7 +99,8 @@ class Control:
     enough = 1e-4  # share of the promised fall that a step must bring
 
     def __init__(self, memory: dict[str, Any], B: Tensor, g: Tensor, damping: float) -> None:
-        self.memory, self.B, self.g, self.given, self.damping = memory, B, g, damping, damping
+        self.memory, self.B, self.g, self.given = memory, B, g, damping
+        self.damping = memory.get("damping", damping)
         self.unit = START * max(float(B.diagonal().abs().max()), float(g.abs().max()))
 
     @abstractmethod
@@ -116,9 +117,7 @@ class Control:
 class Damping(Control):
     """Larger λ for shorter steps, nearer to -g."""
 
-    def __init__(self, memory: dict[str, Any], B: Tensor, g: Tensor, damping: float) -> None:
-        super().__init__(memory, B, g, damping)
-        self.damping, self.rise = memory.get("damping", damping), 2.0
+    rise = 2.0
 
     def propose(self) -> Tensor | None:
         return damped_step(self.B, self.g, self.damping)
@@ -229,15 +228,9 @@ class SecondOrder(ClosureOptimizer):
         self.radius, self.ftol, self.xtol = radius, check.at_least("ftol", ftol, 0), check.at_least("xtol", xtol, 0)
         self.gtol = check.at_least("gtol", gtol, 0)
 
+    @abstractmethod
     def model(self, problem: ClosureProblem) -> Model:
         """The quadratic model of F at θ, in float64."""
-        with torch.enable_grad():
-            value = problem()
-        return Model(value, value, self.gradient().double(), self.curvature(problem).double())
-
-    @abstractmethod
-    def curvature(self, problem: ClosureProblem) -> Tensor:
-        """B: (P, P)."""
 
     @torch.no_grad()
     def step(self, closure: ClosureProblem) -> Tensor:
@@ -300,11 +293,17 @@ class Newton(SecondOrder):
 
     matrix = "Hessian"
 
+    def model(self, problem: ClosureProblem) -> Model:
+        with torch.enable_grad():
+            value = problem()
+        return Model(value, value, self.gradient().double(), self.curvature(problem).double())
+
     def curvature(self, problem: ClosureProblem) -> Tensor:
+        """B: (P, P)."""
         return problem.hessian()
 
 
-class NaturalGradient(SecondOrder):
+class NaturalGradient(Newton):
     """(G + λ I) d = -g; λ is 0 while that works: G of a network is mostly singular. Options as `SecondOrder`."""
 
     matrix = "Fisher matrix"
@@ -321,9 +320,6 @@ class GaussNewton(SecondOrder):
 
     def model(self, problem: ClosureProblem) -> Model:
         return Model(problem.value(), *problem.squares())
-
-    def curvature(self, problem: ClosureProblem) -> Tensor:
-        return problem.squares()[2]
 
 
 class LevenbergMarquardt(GaussNewton):

@@ -102,13 +102,8 @@ def info(name: str) -> StudyInfo:
     """Question, claimed rows and description of a study, read from its file."""
     tree = ast.parse((files("ftheta.studies") / f"{_path_of(name)}.py").read_text(encoding="utf-8"))
     question, _, about = (ast.get_docstring(tree) or "").partition("\n")
-    texts = [
-        node
-        for claim, _ in _claims(tree)
-        for part in claim.body
-        for node in ast.walk(part)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
+    nodes = [node for claim, _ in _claims(tree) for part in claim.body for node in ast.walk(part)]
+    texts = [n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     texts.sort(key=lambda node: (node.lineno, node.col_offset))
     reads = tuple(dict.fromkeys(str(node.value) for node in texts))
     return StudyInfo(name, question, tuple(dict.fromkeys(claimed_rows(tree))), about.strip("\n"), reads)

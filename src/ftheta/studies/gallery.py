@@ -13,7 +13,7 @@ from .. import explain
 from ..data import holdout, load
 from ..draw import Draw
 from ..models import ForestClassifier, LinearRegression, LogisticRegression, MLPClassifier, SVMClassifier
-from ..plots import PALETTE, Figure, canvas, drawn
+from ..plots import PALETTE, Figure, canvas, drawn, legend
 
 PICTURES: dict[str, tuple[str, Callable[[], Figure]]] = {}  # row -> title, function
 
@@ -25,6 +25,8 @@ def picture(row: str, title: str) -> Callable[[Callable[[], Figure]], Callable[[
         def titled() -> Figure:
             figure = draw()
             figure.suptitle(title)
+            if not figure.legends:
+                legend(figure)
             return figure
 
         PICTURES[row] = (title, drawn(titled))
@@ -40,11 +42,8 @@ def _classes(axes: Any, at: np.ndarray, code: np.ndarray, names: list[str]) -> N
 
 @picture("A197", "The largest coordinate on the triangle x + y + z = 1")
 def simplex() -> Figure:
-    from matplotlib.figure import Figure
-
     p = np.random.default_rng(0).dirichlet(np.ones(3), 4000)  # uniform on the triangle
-    figure = Figure(figsize=(6, 5.6))
-    axes: Any = figure.add_subplot(projection="3d", computed_zorder=False)
+    figure, axes = canvas(width=6, height=5.6, subplot_kw={"projection": "3d", "computed_zorder": False})
     _classes(axes, p, p.argmax(1), [f"largest: {name}" for name in "xyz"])
     for k, border in enumerate(("y = z", "x = z", "x = y")):
         middle = (1 - np.eye(3)[k]) / 2
@@ -52,7 +51,6 @@ def simplex() -> Figure:
         axes.text(*(1.35 * middle), border, ha="center", zorder=6)
     axes.set(xlabel="x", ylabel="y", zlabel="z")
     axes.view_init(28, 45)
-    figure.legend(loc="outside lower center", ncols=3)
     return figure
 
 
@@ -107,7 +105,6 @@ def lifted() -> Figure:
         space.plot_surface(u, v, np.zeros_like(u), color="0.6", alpha=0.35)
         space.set(title=f"{title}: lifted", xlabel="x1", ylabel="x2", zlabel="z")
         space.view_init(18, -60)
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 
@@ -150,7 +147,6 @@ def sprint() -> Figure:
         axes.plot(ends, line.predict(ends[:, None]), "--", color=PALETTE[k])
     axes.axvline(2156, color="0.5", ls=":", label="2156")
     axes.set(xlabel="year", ylabel="winning time (s)")
-    axes.legend()
     return figure
 
 
@@ -174,13 +170,10 @@ def soft_margin() -> Figure:
 
 
 def _with_margins(machine: SVMClassifier, at: np.ndarray, y: np.ndarray) -> Figure:
-    """Its margins, with the legend where the title of the picture does not need the room."""
+    """Its margins; the picture has a title and a legend of its own."""
     figure = explain.run("margins", machine.fit(at, y), at, y).figure()
-    drawn_legend = figure.legends[0]
-    handles, names = drawn_legend.legend_handles, [text.get_text() for text in drawn_legend.get_texts()]
-    drawn_legend.remove()
+    figure.legends[0].remove()
     figure.axes[0].set_title("")
-    figure.legend([h for h in handles if h], names, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 
@@ -203,7 +196,6 @@ def mapped() -> Figure:
     space.plot_surface(u, v, -(u * w[0] + v * w[1] + b) / w[2], color="0.6", alpha=0.35)
     space.set(xlabel="x", ylabel="y", zlabel="x² + y²")
     space.view_init(12, -60)
-    figure.legend(*flat.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
 
 
@@ -234,7 +226,6 @@ def two_lines() -> Figure:
             (w,), (b,) = (fitted := model.fit(at[rows], y[rows])).coef_, fitted.intercept_
             axes.plot(ends, -(w[0] * ends + b) / w[1], style, color=PALETTE[k + 2], label=f"{name}, {which}")
     axes.set(xlabel="x1", ylabel="x2", xlim=(-5, 5.5), ylim=(-5, 5.5))
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 

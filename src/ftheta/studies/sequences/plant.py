@@ -90,8 +90,7 @@ def measure(seed: int, flow: str, *, rows: int = 200, noise: float = 0.05, epoch
     return {**errors, "A": known[0], "c": known[1]}
 
 
-TINY = {"seeds": 2, "rows": 60, "epochs": 1}
-study = Study(measure, {"flow": tuple(INFLOW)}, seeds=10, tiny=TINY)
+study = Study(measure, {"flow": tuple(INFLOW)}, seeds=10, tiny={"seeds": 2, "rows": 60, "epochs": 1})
 
 
 @study.claim("B258", says="white box: parameters with a physical meaning; black box: none; gray box: aspects of both")
