@@ -1,8 +1,8 @@
 from ._base import Likelihood as Likelihood
-from ._names import NAMES as NAMES
-from ._names import TASKS as TASKS
-from ._names import by_name as by_name
-from ._names import for_task as for_task
+from .numbers import NAMES as NAMES
+from .numbers import TASKS as TASKS
+from .numbers import by_name as by_name
+from .numbers import for_task as for_task
 from .classes import Bernoulli as Bernoulli
 from .classes import Categorical as Categorical
 from .numbers import VARIANCE_FLOOR as VARIANCE_FLOOR

@@ -77,6 +77,8 @@ class Likelihood(nn.Module):
 
     def interval(self, raw: Tensor, level: float) -> tuple[Tensor, Tensor] | None:
         """Ends of the central interval that holds y with probability `level`, target by target; None for classes."""
+        if self.support in ("binary", "category"):
+            return None
         low, high = self._tails(raw, level)
         law = self.law(*self._numbers(raw))
         return law.icdf(low), law.icdf(high)

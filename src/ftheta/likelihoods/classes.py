@@ -57,9 +57,6 @@ class Bernoulli(Likelihood):
     def mode(self, raw: Tensor) -> Tensor:
         return (self._numbers(raw)[0] > 0).long()
 
-    def interval(self, raw: Tensor, level: float) -> None:
-        return None
-
     def curvature(self, raw: Tensor) -> Tensor:
         return (raw.sigmoid() * (-raw).sigmoid()).diag_embed()  # p (1 - p)
 
@@ -113,9 +110,6 @@ class Categorical(Likelihood):
 
     def mode(self, raw: Tensor) -> Tensor:
         return raw.argmax(-1)
-
-    def interval(self, raw: Tensor, level: float) -> None:
-        return None
 
     def curvature(self, raw: Tensor) -> Tensor:
         p = raw.softmax(-1)

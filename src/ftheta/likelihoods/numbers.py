@@ -14,7 +14,7 @@ Shapes: B rows, D targets, raw (B, D), or (B, 2D) = (means, scale numbers) where
 """
 
 import math
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 import torch.distributions
@@ -23,16 +23,34 @@ from scipy import stats
 from torch import Tensor, nn
 from torch.distributions import Normal
 
+from ..catalog import nearest
 from ..data.specs import TargetSpec
 from ..errors import InputError
 from ..formulas.stable import log_softplus, softplus
 from ._base import Likelihood
+from .classes import Bernoulli, Categorical
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 VARIANCE_FLOOR = 1e-6  # least variance that is learned: where residuals vanish, the likelihood has no maximum
 
 
-class Gaussian(Likelihood):
+class _FixedScale(Likelihood):
+    """y = raw + noise of a fixed scale."""
+
+    at_0: ClassVar[float]  # -log p of a residual of 0 at scale 1
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()
+        if not 0 < scale < math.inf:
+            name = type(self).__name__
+            raise InputError(f"The 'scale' parameter of {name} must be a float in (0, inf). Got {scale!r} instead.")
+        self.scale, self.constant = scale, self.at_0 + math.log(scale)  # the constant is of one target
+
+    def curvature(self, raw: Tensor) -> Tensor:
+        return torch.full_like(raw, self.scale**-2).diag_embed()
+
+
+class Gaussian(_FixedScale):
     """y = raw + noise of a fixed standard deviation.
 
     The gradient of the nll in raw is (raw - y) / scale²: that of half the squared error at scale 1, of the squared
@@ -46,10 +64,7 @@ class Gaussian(Likelihood):
         tensor(3.5068)
     """
 
-    def __init__(self, scale: float = 1.0) -> None:
-        super().__init__()
-        self.scale = _positive(scale, "Gaussian")
-        self.constant = HALF_LOG_2PI + math.log(scale)  # of one target
+    at_0 = HALF_LOG_2PI
 
     def law(self, *raw: Tensor) -> Normal:
         return Normal(raw[0], self.scale)
@@ -64,9 +79,6 @@ class Gaussian(Likelihood):
 
     def residual(self, raw: Tensor, y: Tensor) -> Tensor:
         return (raw - self._aligned(raw, y)) / self.scale
-
-    def curvature(self, raw: Tensor) -> Tensor:
-        return torch.full_like(raw, self.scale**-2).diag_embed()
 
 
 class LearnedGaussian(Likelihood):
@@ -128,7 +140,7 @@ class HeteroscedasticGaussian(Likelihood):
         return torch.cat((1 / variance, in_scale), -1).diag_embed()  # (B, 2D, 2D)
 
 
-class Laplace(Likelihood):
+class Laplace(_FixedScale):
     """y = raw + Laplace noise of a fixed scale.
 
     Args:
@@ -139,10 +151,7 @@ class Laplace(Likelihood):
         tensor([2.6931])
     """
 
-    def __init__(self, scale: float = 1.0) -> None:
-        super().__init__()
-        self.scale = _positive(scale, "Laplace")
-        self.constant = math.log(2 * scale)
+    at_0 = math.log(2)
 
     def law(self, *raw: Tensor) -> torch.distributions.Laplace:
         return torch.distributions.Laplace(raw[0], self.scale)
@@ -153,9 +162,6 @@ class Laplace(Likelihood):
     def total(self, raw: Tensor, y: Tensor) -> Tensor:
         off = F.l1_loss(raw, self._aligned(raw, y), reduction="sum")
         return (off if self.scale == 1 else off / self.scale) + raw.numel() * self.constant
-
-    def curvature(self, raw: Tensor) -> Tensor:
-        return torch.full_like(raw, self.scale**-2).diag_embed()
 
 
 class Poisson(Likelihood):
@@ -192,7 +198,25 @@ class Poisson(Likelihood):
         return (2 * log_slope - log_softplus(raw)).exp().diag_embed()  # (dλ/dz)² / λ
 
 
-def _positive(scale: float, owner: str) -> float:
-    if not 0 < scale < math.inf:
-        raise InputError(f"The 'scale' parameter of {owner} must be a float in (0, inf). Got {scale!r} instead.")
-    return scale
+TASKS = {"binary": Bernoulli, "multiclass": Categorical, "multilabel": Bernoulli, "regression": Gaussian}
+NAMES: dict[str, type[Likelihood]] = {  # of a regression target
+    "gaussian": Gaussian,
+    "gaussian-learned": LearnedGaussian,
+    "gaussian-heteroscedastic": HeteroscedasticGaussian,
+    "laplace": Laplace,
+    "poisson": Poisson,
+}
+
+
+def for_task(y: TargetSpec) -> Likelihood:
+    """The usual likelihood of a task, from `TASKS`."""
+    if y.kind not in TASKS:
+        raise InputError(nearest("task", y.kind, TASKS))
+    return TASKS[y.kind].of(y)
+
+
+def by_name(name: str, y: TargetSpec) -> Likelihood:
+    """A likelihood of a regression target by its name."""
+    if name not in NAMES:
+        raise InputError(nearest("likelihood", name, NAMES))
+    return NAMES[name].of(y)

@@ -12,7 +12,7 @@ _NAMES = {  # beside the classes of the catalog
     "PairwiseMachine": "energy.boltzmann",
     "lasso_path": "linear.lasso",
     **dict.fromkeys(("LogisticLBFGS", "LogisticNewton"), "linear.logistic_solvers"),
-    "CoefficientPath": "linear.paths",
+    "CoefficientPath": "linear.ridge",
     "principal_axes": "linear.whitening",
     **dict.fromkeys(("SplitGain", "split_gain"), "tree.splits"),
     **dict.fromkeys(("LinearSystem", "identify"), "sequence.linear_systems"),

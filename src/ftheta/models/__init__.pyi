@@ -37,8 +37,8 @@ from .linear.linear import LinearRegression as LinearRegression
 from .linear.logistic import LogisticRegression as LogisticRegression
 from .linear.logistic_solvers import LogisticLBFGS as LogisticLBFGS
 from .linear.logistic_solvers import LogisticNewton as LogisticNewton
-from .linear.paths import CoefficientPath as CoefficientPath
 from .linear.perceptron import Perceptron as Perceptron
+from .linear.ridge import CoefficientPath as CoefficientPath
 from .linear.ridge import Ridge as Ridge
 from .linear.whitening import Whitening as Whitening
 from .linear.whitening import principal_axes as principal_axes

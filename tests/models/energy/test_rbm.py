@@ -114,7 +114,7 @@ def gradient(objective, batch, seed=0):
 @pytest.mark.parametrize("k", [1, 3])
 def test_contrastive_divergence_is_data_minus_reconstructions(k):
     machine, x = filled(RBM(4, 3)), torch.tensor(two_bars(6)).double()
-    found, grads = gradient(Contrastive(machine, persistent=False, k=k), Batch(x))
+    found, grads = gradient(Contrastive(machine, chains=0, k=k), Batch(x))
     made = machine.gibbs(x, k, Draw(0).generator())
     with torch.no_grad():
         p, q = machine(x), machine(made)
@@ -315,7 +315,7 @@ def test_all_bits_give_the_same_every_time_and_one_random_bit_and_contrastive_di
     proxy = [made.pseudo_likelihood(X, random_state=i).mean() for i in range(20)]
     assert np.std(proxy) > 0.1 and np.mean(proxy) == pytest.approx(full[0].mean(), abs=float(np.std(proxy)))
     assert made.pseudo_likelihood(X).mean() != made.pseudo_likelihood(X).mean()  # no seed: other bits
-    objective = Contrastive(made.module_, persistent=False)
+    objective = Contrastive(made.module_, chains=0)
     steps = [gradient(objective, Batch(torch.tensor(X)), seed)[1][0] for seed in range(3)]
     assert not torch.equal(steps[0], steps[1]) and not torch.equal(steps[1], steps[2])
 

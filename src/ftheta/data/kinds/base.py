@@ -208,13 +208,6 @@ class Items:
             return [np.frombuffer(self.values.digest().encode(), np.uint8)]
         return [np.array([len(v) for v in self.values]), *map(np.asarray, self.values)]
 
-    def at_once(self, most: int, dtype: torch.dtype, device: Any) -> Tensor | None:
-        """What a net sees of at most so many rows of floats or pixels in memory, without a source; else None."""
-        x = self.values
-        if type(x) is not np.ndarray or x.dtype.kind not in "fu" or len(x) > most or self.collate is not None:
-            return None
-        return unit_pixels(on_device(x, dtype, device), dtype)
-
     def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:
         """Batches; floats have the dtype, integers stay, bytes of pixels become [0, 1]."""
         from ..batch import Batch, take

@@ -155,17 +155,14 @@ def _reject_not_finite(state: Any, where: str, name: str = "") -> None:
     if isinstance(state, Mapping | list | tuple):
         for key, value in state.items() if isinstance(state, Mapping) else enumerate(state):
             _reject_not_finite(value, where, f"{name}.{key}".removeprefix(".").removeprefix("modules.module_."))
-        return
-    values = torch.as_tensor(state) if isinstance(state, Tensor | np.ndarray | float) and _has_fraction(state) else None
-    if values is not None:
-        bad = int((~values.isfinite() if isinstance(state, Tensor) else values.isnan()).sum())
-        if bad:
-            some = f"{bad} value{'s' * (bad > 1)} that {'are' if bad > 1 else 'is'} not finite"
-            raise FileFormatError(f"{where}: {name!r} holds {some}; no answer would mean anything. Train it again.")
-
-
-def _has_fraction(state: Any) -> bool:
-    return state.dtype.is_floating_point if isinstance(state, Tensor) else np.asarray(state).dtype.kind == "f"
+    bad = 0
+    if isinstance(state, Tensor):
+        bad = int((~state.isfinite()).sum())
+    elif isinstance(state, np.ndarray | float) and np.asarray(state).dtype.kind == "f":
+        bad = int(np.isnan(state).sum())
+    if bad:
+        some = f"{bad} value{'s' * (bad > 1)} that {'are' if bad > 1 else 'is'} not finite"
+        raise FileFormatError(f"{where}: {name!r} holds {some}; no answer would mean anything. Train it again.")
 
 
 def _try(estimator: Any) -> None:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from ... import optim
 from ...check import Count, Positive
 from ...data import Batch, InputSpec, Source, TargetSpec
-from ...data.kinds import Items, Kind, Table
+from ...data.kinds import Kind, Table
 from ...draw import Draw, seed_of
 from ...errors import InputError
 from ...nn import multiply_adds
@@ -202,13 +202,8 @@ class NeuralEstimator(Stepped):
 
     def source(self, data: Data, batch_size: int, *, shuffle: bool = False) -> Source:
         """Batches of checked rows on the device."""
-        how: dict[str, Any] = {
-            "batch_size": batch_size,
-            "shuffle": shuffle,
-            "dtype": self._dtype,
-            "device": self._device,
-        }
-        return data.x.source(data.y, data.weight, **how)
+        where: dict[str, Any] = {"dtype": self._dtype, "device": self._device}
+        return data.x.source(data.y, data.weight, batch_size=batch_size, shuffle=shuffle, **where)
 
     def batch(self, X: Any, y: Any = None, sample_weight: Any = None) -> Batch:
         """All rows as the net sees them in training: checked, encoded, weighed by class too, on its device."""
@@ -228,16 +223,12 @@ class NeuralEstimator(Stepped):
     def apply(self, f: Callable[[Any], Tensor], X: Any) -> np.ndarray:
         """f of what the net sees of X, part by part, in evaluation mode, without gradients."""
         data = self.checked(X)
-        if training := _in_training(self.module_):
-            self.module_.eval()
+        training = [layer for layer in self.module_.modules() if layer.training]
+        self.module_.eval()
         try:
             with torch.no_grad():
-                few = data.x.at_once(self.part, self._dtype, self._device) if isinstance(data.x, Items) else None
-                if few is None:
-                    batches = self.source(data, self.part).batches(0, 0, Draw(0))
-                    found = torch.cat([f(_filled(batch.x))[: batch.n].cpu() for batch in batches]).numpy()
-                else:
-                    found = f(_filled(few)).cpu().numpy()[: len(few)]
+                batches = self.source(data, self.part).batches(0, 0, Draw(0))
+                found = torch.cat([f(_filled(batch.x))[: batch.n].cpu() for batch in batches]).numpy()
         finally:
             for layer in training:
                 layer.training = True
@@ -259,14 +250,6 @@ class NeuralEstimator(Stepped):
             fill(getattr(self, name), values, name)
         optim.freeze(self.module_, self.settings.freeze)
         self.module_.eval()
-
-
-def _in_training(module: nn.Module) -> list[nn.Module]:
-    """Modules in training mode; `modules()` takes as long as a small net."""
-    found = [module] if module.training else []
-    for part in module._modules.values():
-        found += _in_training(part) if part is not None else []
-    return found
 
 
 def _filled(x: Any) -> Any:

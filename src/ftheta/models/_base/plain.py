@@ -64,7 +64,7 @@ class FewThreads:
 def _bounded(fit: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fit)
     def bounded(self: Any, X: Any, *rest: Any, **named: Any) -> Any:
-        shape = getattr(X, "shape", ())
+        shape: Any = getattr(X, "shape", ())
         cells = shape[0] * shape[1] if len(shape) == 2 else 0
         work = cells * shape[1] if cells else 0
         kinds = set(map(str, np.ravel(getattr(X, "dtypes", getattr(X, "dtype", "")))))

@@ -227,8 +227,8 @@ class Stepped(CallbackSupportMixin, Estimator):
         y = getattr(x, "labels", None) if y is None else y
         n, weight = len(x), check.weights(sample_weight, len(x))
         kept = np.arange(n) if weight is None else np.flatnonzero(weight)
-        if len(kept) < n or share:
-            _same_length(y, n)
+        if (len(kept) < n or share) and hasattr(y, "__len__") and len(y) != n:
+            raise check.unequal(n, "y", len(y))
         kept, aside = self._split(kind, x, y, kept, share)
         part = x if len(kept) == n else x.take(kept)
         if learn:
@@ -316,11 +316,6 @@ def _fit_in_words(estimator: Any) -> str:
 def _name_of(code: Any) -> str:
     """A class or a function of the user's, as a run is compared with it."""
     return f"{getattr(code, '__module__', '')}:{getattr(code, '__qualname__', type(code).__qualname__)}"
-
-
-def _same_length(y: Any, n: int) -> None:
-    if y is not None and hasattr(y, "__len__") and len(y) != n:
-        raise check.unequal(n, "y", len(y))
 
 
 class _Told(Callback):

@@ -16,8 +16,6 @@ from ...selection import Range, Space
 from .._base.neural import NeuralEstimator
 from .._base.supervised import NeuralClassifier, NeuralRegressor
 
-__all__ = ["MLPClassifier", "MLPRegressor"]
-
 
 class _Perceptron(NeuralEstimator):
     """What both share: the parameters of the net, and the net.

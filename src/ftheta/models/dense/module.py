@@ -28,8 +28,6 @@ from .._base.neural import NeuralEstimator
 from .._base.rows import Data
 from .._base.supervised import NeuralClassifier, NeuralRegressor
 
-__all__ = ["ModuleClassifier", "ModuleRegressor"]
-
 
 class _Own(NeuralEstimator):
     """What both share: the user's module, copied or made anew.

@@ -160,7 +160,11 @@ class Machine(NeuralEstimator):
         x = np.array(X, dtype=self.dtype)
         if x.shape[1:] != self.mean_.shape or not len(x):
             self.checked(x)  # raises the error for this shape
-        gone = _mask(missing, x.shape)
+        gone = np.asarray(missing)
+        if gone.dtype != bool or gone.shape not in (x.shape, x.shape[1:]):
+            rest = f"it must be True or False for every column {x.shape[1:]} or entry {x.shape} of X."
+            raise InputError(f"missing has shape {gone.shape} and dtype {gone.dtype}; {rest}")
+        gone = np.broadcast_to(gone, x.shape)
         x[gone] = 0.0  # passes the check, for every kind of visibles
         return self._array(pd.DataFrame(x, columns=X.columns) if hasattr(X, "columns") else x), gone
 
@@ -210,15 +214,6 @@ class Machine(NeuralEstimator):
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Minus the loss of `evaluate`."""
         return -self.evaluate(X)["loss"]
-
-
-def _mask(missing: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
-    """True where an entry is not known, for every entry: (V,) or (n, V) -> (n, V)."""
-    gone = np.asarray(missing)
-    if gone.dtype != bool or gone.shape not in (shape, shape[1:]):
-        rest = f"it must be True or False for every column {shape[1:]} or entry {shape} of X."
-        raise InputError(f"missing has shape {gone.shape} and dtype {gone.dtype}; {rest}")
-    return np.broadcast_to(gone, shape)
 
 
 def measures(named: Mapping[str, tuple[float, float | None]]) -> Numbers:

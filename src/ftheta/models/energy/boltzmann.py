@@ -34,8 +34,6 @@ from ._machine import Machine, PersistentChains, measures
 from .annealing import mean_and_error
 from .rbm_net import all_states, bernoulli
 
-__all__ = ["BoltzmannMachine", "PairwiseMachine"]
-
 MAX_LISTED_UNITS = 16  # for the exact likelihood, a sum over all states
 
 

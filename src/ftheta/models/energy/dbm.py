@@ -51,8 +51,6 @@ from ._machine import Machine, PersistentChains, measures
 from .annealing import LogPartition, mean_and_error
 from .rbm_net import RBM, bernoulli
 
-__all__ = ["DBM", "DeepBoltzmannMachine"]
-
 BURN_IN = 100  # sweeps of the chains after greedy initialization
 GREEDY_TRAINING: dict[str, Any] = {  # settings of the joint part that the greedy one leaves out
     **{"schedule": "constant", "schedule_options": {}, "warmup": 0, "grow_batch": False},
@@ -327,10 +325,6 @@ class DeepBoltzmannMachine(NeuralTransformer, Machine):
         process = self.prepare(X, y, sample_weight)
         self._run(process, self.rounds() - self.epochs + 1, history=[])
         return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.hidden[-1]
 
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Mean-field means of the top layer: (n, V) -> (n, n_L)."""

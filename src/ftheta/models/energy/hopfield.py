@@ -31,8 +31,6 @@ from .._base.stepped import Stepped
 from . import rules
 from ._memory import AssociativeMemory
 
-__all__ = ["HopfieldNetwork"]
-
 TIE = {np.float64: 1e-12, np.float32: 1e-6}  # of the most that a unit can receive: less is rounding
 MIN_WEIGHT = 1e-10  # of a connection
 

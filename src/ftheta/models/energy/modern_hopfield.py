@@ -42,12 +42,7 @@ OVERLAPS_AT_ONCE = 2**20  # of states with patterns
 
 
 def dense_energy(x: np.ndarray, patterns: np.ndarray, kind: str = "exponential", order: int = 3) -> np.ndarray:
-    """- Σ_μ F(ξ_μ·x) of each row, of exp its - log: (n,).
-
-    Example:
-        >>> dense_energy(np.array([[1, 1], [1, -1]]), np.array([[1, 1]]), "polynomial", 3).tolist()
-        [-8.0, 0.0]
-    """
+    """- Σ_μ F(ξ_μ·x) of each row, of exp its - log: (n,)."""
     x, patterns = _signs(x, patterns, kind, order)
     z = x @ patterns.T  # (n, P)
     return -np.asarray(logsumexp(z, axis=1)) if kind == "exponential" else -_power(z, kind, order).sum(1)
@@ -59,11 +54,6 @@ def dense_update(
     """States after each of these units took its lower energy; it stays where both are equal: (n, N).
 
     Units move one after the other; None: all at once, each given the others as they were. `order` is n of the powers.
-
-    Example:
-        >>> stored = np.array([[1, 1, 1, 1], [1, -1, 1, -1]])
-        >>> dense_update(np.array([[1, 1, 1, -1]]), stored, units=[3, 2, 1, 0]).tolist()
-        [[1.0, 1.0, 1.0, 1.0]]
     """
     x, patterns = _signs(x, patterns, kind, order)
     x, z = x.copy(), (x @ patterns.T).astype(np.intp)  # (n, N), (n, P)
@@ -116,12 +106,7 @@ def _moved(x: np.ndarray, pull: _Pull, columns: np.ndarray) -> np.ndarray:
 
 
 def dense_capacity(n_units: int, kind: str = "exponential", order: int = 3) -> float:
-    """How many random patterns are stored, few of them unstable: Nⁿ⁻¹ / (2 (2n - 3)!! ln N) for large N, exp: 2^(N/2).
-
-    Example:
-        >>> dense_capacity(32), round(dense_capacity(32, "polynomial", 3), 1)
-        (65536.0, 49.2)
-    """
+    """How many random patterns are stored, few unstable: Nⁿ⁻¹ / (2 (2n - 3)!! ln N) for large N, exp: 2^(N/2)."""
     _known(kind, order, check.at_least("n_units", n_units, 2))
     if kind == "exponential":
         return 2.0 ** (n_units / 2) if n_units < 2000 else math.inf
@@ -129,12 +114,7 @@ def dense_capacity(n_units: int, kind: str = "exponential", order: int = 3) -> f
 
 
 def continuous_energy(x: np.ndarray, patterns: np.ndarray, beta: float) -> np.ndarray:
-    """- lse(β, Ξ x) + x·x / 2 + log(P) / β + M² / 2 of each row: (n,).
-
-    Example:
-        >>> continuous_energy(np.array([[1.0, 0.0]]), np.eye(2), 8.0).round(4).tolist()
-        [0.0866]
-    """
+    """- lse(β, Ξ x) + x·x / 2 + log(P) / β + M² / 2 of each row: (n,)."""
     x, patterns = _rows(x, patterns)
     lse: Any = logsumexp(beta * x @ patterns.T, axis=1, b=1 / len(patterns))
     return -lse / beta + (np.square(x).sum(1) + np.square(patterns).sum(1).max()) / 2
@@ -143,12 +123,7 @@ def continuous_energy(x: np.ndarray, patterns: np.ndarray, beta: float) -> np.nd
 def continuous_update(
     x: np.ndarray, patterns: np.ndarray, beta: float, units: Iterable[int] | None = None
 ) -> np.ndarray:
-    """Ξᵀ softmax(β Ξ x) of each row, all units at once; or of these units, one after the other: (n, N).
-
-    Example:
-        >>> continuous_update(np.array([[0.9, 0.2]]), np.eye(2), 20.0).round(3).tolist()
-        [[1.0, 0.0]]
-    """
+    """Ξᵀ softmax(β Ξ x) of each row, all units at once; or of these units, one after the other: (n, N)."""
     x, patterns = _rows(x, patterns)
     if units is None:
         return softmax(beta * x @ patterns.T, axis=1) @ patterns

@@ -11,8 +11,7 @@ The free energy of data is lowered, that of the machine's own samples ("fantasie
     ∇ log p(v) = -∇F(v) + E_p[∇F],       loss = mean F(data) - mean F(fantasies),      the fantasies are constants
     -∂F/∂W = p(h = 1 | v) v',            -∂F/∂b = v,      -∂F/∂c = p(h = 1 | v)
 
-Fantasies: "cd", k sweeps that start at the data (biased, little noise); "pcd", chains that go on from update to update
-(stochastic maximum likelihood).
+Fantasies: "cd", sweeps from the data (biased, little noise); "pcd", chains that go on (stochastic maximum likelihood).
 
 The centered gradient is the gradient in the coordinates E = -(v - μ)'b - (h - λ)'c - (h - λ)'W(v - μ), transformed to
 the usual ones: a change of coordinates θ = Jθ' turns a step g into J J'g. With μ and λ the means it does not change
@@ -55,15 +54,9 @@ Slopes = tuple[Tensor, Tensor, Tensor]  # of W, b and c
 
 
 class Contrastive(Objective):
-    """Mean F(data) - mean F(fantasies).
+    """Mean F(data) - mean F(fantasies); with the `mean` of the visible units (V,) by the centered gradient.
 
-    Args:
-        machine: What learns.
-        persistent: Whether chains go on from update to update; else they start at the data.
-        k: Sweeps per update.
-        chains: Persistent chains C.
-        mean: Mean of the visible units (V,), for the centered gradient; None takes the plain one.
-        sample_pixels: Whether data in [0, 1] are drawn as bits, anew in each update.
+    `chains` is how many go on from update to update; 0: the fantasies start at the data.
     """
 
     surrogate, global_noise = True, False
@@ -72,19 +65,12 @@ class Contrastive(Objective):
     lam: Tensor
 
     def __init__(
-        self,
-        machine: RBM,
-        *,
-        persistent: bool = True,
-        k: int = 1,
-        chains: int = 10,
-        mean: Tensor | None = None,
-        sample_pixels: bool = False,
+        self, machine: RBM, *, k: int = 1, chains: int = 10, mean: Tensor | None = None, sample_pixels: bool = False
     ) -> None:
         super().__init__()
-        self.machine, self.persistent, self.k, self.sample_pixels = machine, persistent, k, sample_pixels
-        self.chains, self.centered = chains, mean is not None
-        self.register_buffer("hidden", torch.zeros(chains if persistent else 0, machine.n_hidden))
+        self.machine, self.k, self.chains, self.sample_pixels = machine, k, chains, sample_pixels
+        self.centered = mean is not None
+        self.register_buffer("hidden", torch.zeros(chains, machine.n_hidden))
         if mean is not None:
             self.register_buffer("mu", mean)
             self.register_buffer("lam", torch.full((machine.n_hidden,), 0.5))
@@ -125,23 +111,22 @@ class Contrastive(Objective):
         return self._same_weights[n]
 
     def _signed(self, shares: Tensor) -> Tensor:
-        made = self.chains if self.persistent else len(shares)
+        made = self.chains or len(shares)
         return torch.cat([-shares, shares.new_full((made,), 1 / made)])
 
     def after(self, player: str, batch: Batch, draw: Draw) -> None:
         for p in self.seen:
             if self.centered:
                 self.lam.lerp_(p[: batch.n].mean(0), AVERAGING)
-            if self.persistent:  # where the chains go on in the next update
+            if self.chains:  # where the chains go on in the next update
                 bernoulli(p[batch.n :], draw.generator(device=p.device), out=self.hidden)
 
     def fantasies(self, x: Tensor, generator: Generator | None = None) -> Tensor:
         """The visible units of the fantasies, without gradients: (C, V), or (B, V) where they start at the data."""
-        if not self.persistent:
-            return self.machine.gibbs(x, self.k, generator)
         m = self.machine
-        v = m.draw_visible(m.visible_logits(self.hidden), generator)
-        return m.gibbs(v, self.k - 1, generator) if self.k > 1 else v
+        if not self.chains:
+            return m.gibbs(x, self.k, generator)
+        return m.gibbs(m.draw_visible(m.visible_logits(self.hidden), generator), self.k - 1, generator)
 
     def evaluate(self, batch: Batch, draw: Draw) -> Mapping[str, Loss]:
         """Minus the one-bit pseudo-likelihood, the mean squared reconstruction error, and log p(v) of small machines.
@@ -221,21 +206,13 @@ class RestrictedBoltzmannMachine(NeuralTransformer, Machine):
         return machine
 
     def objective(self, module: nn.Module, y: TargetSpec) -> Objective:
-        return Contrastive(
-            cast(RBM, module),
-            persistent=self.method == "pcd",
-            k=self.k,
-            chains=self.chains or (AUTO if self.batch_size == "auto" else self.batch_size),
-            mean=torch.tensor(self.mean_) if self.centered else None,
-            sample_pixels=self.sample_pixels,
-        )
+        chains = self.chains or (AUTO if self.batch_size == "auto" else self.batch_size)
+        mean = torch.tensor(self.mean_) if self.centered else None
+        how: dict[str, Any] = {"k": self.k, "mean": mean, "sample_pixels": self.sample_pixels}
+        return Contrastive(cast(RBM, module), chains=chains if self.method == "pcd" else 0, **how)
 
     def kind(self) -> Table:
         return Table(self.dtype, support="unit" if self.visible == "bernoulli" else "real")
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_hidden
 
     # ---- features and energies
 

@@ -22,8 +22,6 @@ from torch.nn import functional as F
 
 from ...errors import InputError
 
-__all__ = ["RBM"]
-
 MAX_SUMMED_UNITS = 22  # of the smaller layer, for the exact log Z
 STATES_AT_ONCE = 2**13
 NUMBERS_AT_ONCE = 2**22
@@ -116,13 +114,12 @@ class RBM(nn.Module):
         Their sum is the log-pseudo-likelihood. A gray value v_i is compared with 1 - v_i.
         """
         self._check_bits()
-        rows = max(1, NUMBERS_AT_ONCE // (self.n_visible * self.n_hidden))
-        return torch.cat([self._conditionals(part) for part in v.split(rows)])
-
-    def _conditionals(self, v: Tensor) -> Tensor:
-        logits, turn = self.hidden_logits(v)[:, None], 1 - 2 * v  # (B, 1, H), (B, V)
-        gain = F.softplus(logits + turn[..., None] * self.weight.t()) - F.softplus(logits)  # (B, V, H)
-        return F.logsigmoid(-gain.sum(-1) - turn * self.visible_bias)
+        found = []
+        for part in v.split(max(1, NUMBERS_AT_ONCE // (self.n_visible * self.n_hidden))):
+            logits, turn = self.hidden_logits(part)[:, None], 1 - 2 * part  # (B, 1, H), (B, V)
+            gain = F.softplus(logits + turn[..., None] * self.weight.t()) - F.softplus(logits)  # (B, V, H)
+            found.append(F.logsigmoid(-gain.sum(-1) - turn * self.visible_bias))
+        return torch.cat(found)
 
     @torch.no_grad()
     def log_conditional(self, v: Tensor, unit: Tensor) -> Tensor:

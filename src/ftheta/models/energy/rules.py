@@ -50,24 +50,14 @@ def bipolar(patterns: ArrayLike) -> np.ndarray:
 
 
 def hebb(patterns: ArrayLike, *, zero_diagonal: bool = True) -> np.ndarray:
-    """Hebb's rule: W = Σ_p ξ_p ξ_pᵀ.
-
-    Example:
-        >>> hebb([[1, 1], [-1, -1], [1, -1]], zero_diagonal=False).tolist()
-        [[3.0, 1.0], [1.0, 3.0]]
-    """
+    """Hebb's rule: W = Σ_p ξ_p ξ_pᵀ."""
     x = bipolar(patterns)
     w = x.T @ x
     return w - np.diag(w.diagonal()) if zero_diagonal else w
 
 
 def pseudo_inverse(patterns: ArrayLike, *, zero_diagonal: bool = False) -> np.ndarray:
-    """The projection on the span of the patterns: W ξ_p = ξ_p for all of them, however they overlap.
-
-    Example:
-        >>> pseudo_inverse([[1, 1, 1, 1], [1, 1, 1, -1]])[0].round(3).tolist()
-        [0.333, 0.333, 0.333, 0.0]
-    """
+    """The projection on the span of the patterns: W ξ_p = ξ_p for all of them, however they overlap."""
     w = _projection(bipolar(patterns))
     return w - np.diag(w.diagonal()) if zero_diagonal else w
 
@@ -86,11 +76,6 @@ def design(patterns: ArrayLike, *, decay: float = 10.0, step: float = 0.15) -> t
         patterns: (P, N) of -1 and +1.
         decay: τ, how much faster states fall to the plane of the patterns than they move apart on it.
         step: δ, the time between two updates.
-
-    Example:
-        >>> w, b = design([[1, 1], [-1, -1], [1, -1]])
-        >>> w.round(6).tolist(), b.tolist()
-        ([[1.161834, 0.0], [0.0, 1.161834]], [0.0, 0.0])
     """
     x = bipolar(patterns)
     along = _projection(x[:-1] - x[-1])
@@ -191,15 +176,7 @@ class Equilibrium(NamedTuple):
 
 
 def equilibria(W: ArrayLike, b: ArrayLike | None = None) -> list[Equilibrium]:
-    """All equilibria of x' = satlins(W x + b), corners first, those with more free units later.
-
-    Example:
-        >>> for e in equilibria([[1.5]]):
-        ...     print(e.point, e.eigenvalues, e.kind)
-        [-1.] [] stable
-        [1.] [] stable
-        [0.] [1.5] maximum
-    """
+    """All equilibria of x' = satlins(W x + b), corners first, those with more free units later."""
     w, b = _network(W, b)
     _countable(len(w), MAX_FACE_UNITS, f", and its cube 3^{len(w)} faces")
     free = chain.from_iterable(combinations(range(len(w)), k) for k in range(len(w) + 1))
@@ -257,12 +234,7 @@ def _judged(w: np.ndarray, free: list[int], x: np.ndarray, flat: np.ndarray) -> 
 
 
 def fixed_corners(W: ArrayLike, b: ArrayLike | None = None) -> np.ndarray:
-    """The corners of the cube that are fixed points of sign units, x (W x + b) >= 0 in every unit: (K, N).
-
-    Example:
-        >>> fixed_corners([[0.0, 1.0], [1.0, 0.0]]).tolist()
-        [[-1.0, -1.0], [1.0, 1.0]]
-    """
+    """The corners of the cube that are fixed points of sign units, x (W x + b) >= 0 in every unit: (K, N)."""
     w, bias = _network(W, b)
     _countable(len(w), MAX_CORNER_UNITS, f" and 2^{len(w)} corners")
     x = _corners(len(w))

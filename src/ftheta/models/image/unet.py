@@ -28,9 +28,7 @@ from ...selection import Range, Space
 from ...tasks import Segment
 from ...train import Loss, Objective, Supervised
 from .._base.plain import Classes
-from ._images import ImageEstimator
-
-__all__ = ["UNetSegmenter"]
+from .convnet import ImageEstimator
 
 LOUD = 2.0**20  # labels as images this bright: noise does not change them
 Augment = Callable[[Batch, Draw], Batch]

@@ -130,16 +130,14 @@ class BasisRegression(PlainRegressor):
             t = (x - self.middle_) / self.half_
             self.tables_ = np.stack([bases.recurrence(column, self.degree, weight) for column in t.T])  # (D, d + 1, d)
         elif self.basis == "fourier":
-            span = np.where(self._span() > 0, self._span(), 2.0)[:, None]
+            span = np.ptp(ends, axis=1, keepdims=True)
+            span = np.where(span > 0, span, 2.0)
             own = 2 * np.pi * np.arange(1, self.size + 1) / span  # (D, K)
             given = self.frequencies
             self.frequencies_ = own if given is None else np.tile(_numbers("frequencies", given), (len(span), 1))
         elif str(self.basis) in SHAPES:
             self.centers_ = self._centers(distinct)
             self.widths_ = self._widths()
-
-    def _span(self) -> np.ndarray:
-        return self.ends_[:, 1] - self.ends_[:, 0]
 
     def _centers(self, distinct: list[np.ndarray]) -> np.ndarray:
         """(D, M); a hinge at the upper end would be 0 on all rows, so hinges have none there."""
@@ -148,7 +146,7 @@ class BasisRegression(PlainRegressor):
         m, closed = self.size, self.basis != "relu"
         at = np.linspace(0, 1, m, endpoint=closed) if m > 1 else np.array([0.5 if closed else 0.0])
         if self.centers == "even":
-            return self.ends_[:, :1] + at * self._span()[:, None]
+            return self.ends_[:, :1] + at * np.ptp(self.ends_, axis=1)[:, None]
         return np.stack([np.quantile(values, at) for values in distinct])
 
     def _widths(self) -> np.ndarray:
@@ -173,7 +171,7 @@ class BasisRegression(PlainRegressor):
         shape, moving = self.centers_.shape, 1 if self.basis == "relu" else 2
         apart = np.array([np.diff(np.unique(column)).max(initial=0.0) for column in rows.x.T])
         narrowest = np.where(apart > 0, apart, self.half_)  # else a function could hide between two rows
-        widths = np.log([narrowest, 5 * np.maximum(self._span(), narrowest)])
+        widths = np.log([narrowest, 5 * np.maximum(np.ptp(self.ends_, axis=1), narrowest)])
         start = np.stack([self.centers_, np.log(self.widths_)])[:moving]
         low, high = np.stack([self.ends_.T, widths], 1)[:, :moving, :, None]  # (moving, D, 1) each
         low, high = np.minimum(low, start - 1e-9), np.maximum(high, start + 1e-9)

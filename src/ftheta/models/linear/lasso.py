@@ -27,10 +27,7 @@ from ...errors import InputError
 from ...selection import Range, Space
 from .._base.plain import PlainRegressor, Rows
 from .base import CONSTANT, LinearAnswers, feature_names
-from .paths import CoefficientPath, penalties
-from .ridge import decompose_rows
-
-__all__ = ["ElasticNet", "Lasso", "lasso_path"]
+from .ridge import CoefficientPath, decompose_rows, penalties
 
 
 class _Problem(NamedTuple):
@@ -40,30 +37,6 @@ class _Problem(NamedTuple):
     y: np.ndarray  # (n,)
     x_mean: np.ndarray  # (D,)
     y_mean: float
-
-    def top(self, ratio: float) -> float:
-        """The least α at which all coefficients are 0."""
-        return float(np.abs(self.x.T @ self.y).max() / ratio)
-
-    def solve(self, alphas: np.ndarray, ratio: float, max_iter: int, tol: float) -> tuple[np.ndarray, np.ndarray, int]:
-        """w of falling penalties (L, D), their duality gaps (L,), and sweeps in all."""
-        if not self.y.any() or not self.x.any():
-            return np.zeros((len(alphas), self.x.shape[1])), np.zeros(len(alphas)), 1
-        if not ratio:
-            found = decompose_rows(Rows(self.x, self.y, None), intercept=False)
-            return found.coefficients(alphas)[0][:, 0], np.zeros(len(alphas)), 1
-        settings: dict[str, Any] = {"check_input": False, "return_n_iter": True, "max_iter": max_iter, "tol": tol}
-        settings |= {"l1_ratio": ratio, "alphas": alphas / len(self.y), "random_state": 0}
-        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the gaps say it
-            _, coefs, gaps, sweeps = enet_path(self.x, self.y, **settings)
-        return np.ascontiguousarray(coefs.T) + 0.0, np.maximum(gaps, 0.0), int(sum(sweeps))
-
-    def freedom(self, w: np.ndarray, l2: np.ndarray) -> np.ndarray:
-        """Non-zero coefficients A, or Σ s² / (s² + l2) over the singular values s of their columns: (L,)."""
-        if not l2.any():
-            return np.count_nonzero(w, axis=1).astype(float)
-        squares = [np.linalg.svd(self.x[:, row != 0], compute_uv=False) ** 2 for row in w]
-        return np.array([float((d / (d + each)).sum()) for d, each in zip(squares, l2, strict=True)])
 
 
 def _problems(rows: Rows, intercept: bool) -> list[_Problem]:
@@ -144,7 +117,7 @@ def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: fl
             f"A ladder needs alphas >= 1, 0 < eps < 1 and l1_ratio > 0, got {alphas}, {eps} and {l1_ratio}. "
             "Without an L1 part no penalty sets coefficients to 0: give the penalties themselves."
         )
-    top = problem.top(l1_ratio)
+    top = np.abs(problem.x.T @ problem.y).max() / l1_ratio
     if not top:
         raise InputError("No column of X goes with y, so all coefficients are 0. Check y for a constant.")
     return np.geomspace(top, eps * top, alphas)
@@ -193,10 +166,18 @@ class Lasso(LinearAnswers, PlainRegressor):
         return replace(found, chosen=float(self.alpha))
 
     def _solved(self, problem: _Problem, alphas: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """w (L, D), gaps (L,), degrees of freedom (L,) and the count of sweeps, for falling penalties."""
-        ratio = float(getattr(self, "l1_ratio", 1.0))
-        w, gaps, sweeps = problem.solve(alphas, ratio, self.max_iter, self.tol)
-        late = int((gaps > self.tol * (problem.y @ problem.y)).sum())
+        """w (L, D), duality gaps (L,), degrees of freedom (L,) and the count of sweeps, for falling penalties."""
+        x, y, ratio = problem.x, problem.y, float(getattr(self, "l1_ratio", 1.0))
+        w, gaps, sweeps = np.zeros((len(alphas), x.shape[1])), np.zeros(len(alphas)), [1]
+        if not ratio:
+            w = decompose_rows(Rows(x, y, None), intercept=False).coefficients(alphas)[0][:, 0]
+        elif y.any() and x.any():
+            settings: dict[str, Any] = {"l1_ratio": ratio, "alphas": alphas / len(y), "random_state": 0}
+            settings |= {"check_input": False, "return_n_iter": True, "max_iter": self.max_iter, "tol": self.tol}
+            with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # the gaps say it
+                _, coefs, gaps, sweeps = enet_path(x, y, **settings)
+            w, gaps = np.ascontiguousarray(coefs.T) + 0.0, np.maximum(gaps, 0.0)
+        late = int((gaps > self.tol * (y @ y)).sum())
         if late:
             warnings.warn(
                 f"Coordinate descent did not reach a duality gap of tol={self.tol:g} times the variance of y in "
@@ -205,7 +186,11 @@ class Lasso(LinearAnswers, PlainRegressor):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return w, gaps, problem.freedom(w, alphas * (1 - ratio)), sweeps
+        dof = np.count_nonzero(w, axis=1).astype(float)  # or Σ s² / (s² + l2), s the singular values of their columns
+        if ratio < 1:
+            squares = [np.linalg.svd(x[:, row != 0], compute_uv=False) ** 2 for row in w]
+            dof = np.array([(d / (d + l2)).sum() for d, l2 in zip(squares, alphas * (1 - ratio), strict=True)])
+        return w, gaps, dof, int(sum(sweeps))
 
 
 class ElasticNet(Lasso):

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import InitVar
+from dataclasses import field
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -162,10 +162,7 @@ class LogisticSummary(Summary, kw_only=True):
     covariance: np.ndarray  # of θ̂ (P, P)
     null: float  # ℓ₀ of the intercepts alone
     tjur: float  # difference of mean probabilities
-    refit: InitVar[Callable[[], np.ndarray]]  # likelihood ratios (P,)
-
-    def __post_init__(self, refit: Callable[[], np.ndarray]) -> None:
-        object.__setattr__(self, "_refit", refit)
+    refit: Callable[[], np.ndarray] = field(repr=False)  # likelihood ratios (P,)
 
     errors = property(lambda self: np.sqrt(self.covariance.diagonal()), doc="Standard errors (P,).")
     z = property(lambda self: self.coefficients / self.errors, doc="Wald statistics (P,).")
@@ -196,7 +193,7 @@ class LogisticSummary(Summary, kw_only=True):
     @cached_property
     def ratios(self) -> np.ndarray:
         """Likelihood-ratio statistics of each coefficient, by a fit without it (P,); computed when first used."""
-        return vars(self)["_refit"]()
+        return self.refit()
 
     def interval(self, level: float | None = None) -> np.ndarray:
         """Confidence intervals of the coefficients (P, 2)."""
@@ -240,11 +237,8 @@ class LogisticSummary(Summary, kw_only=True):
     def __str__(self) -> str:
         """As a statistics package prints it."""
         left = {"rows": f"{self.n:,.10g}", "coefficients": self.rank, "log-likelihood": self.log_likelihood}
-        left |= {
-            "of the intercepts alone": self.null,
-            f"ratio, χ²({self.dof})": self.ratio,
-            "p of it": p_text(self.ratio_p),
-        }
+        left |= {"of the intercepts alone": self.null, f"ratio, χ²({self.dof})": self.ratio}
+        left["p of it"] = p_text(self.ratio_p)
         right = {"McFadden's R²": self.mcfadden, "Cox and Snell's": self.cox_snell, "Tjur's": self.tjur}
         right |= {"AIC": self.aic, "BIC": self.bic}
         title = f"Logistic regression: {len(self.classes)} classes, odds against {self.classes[0]}"

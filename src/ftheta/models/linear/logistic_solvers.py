@@ -32,12 +32,7 @@ ENDLESS = 0.01  # relative change of raw outputs in the last Newton step where t
 class LogisticProblem:
     """Loss, gradient and Hessian for θ (R, D + 1) of standardized columns; of R < K outputs the first class has 0.
 
-    Args:
-        x: Rows (n, D).
-        y: Class indices (n,).
-        weight: Of the rows (n,).
-        outputs: R, either K or K - 1.
-        l2: Weight of Σ w² in the units of x.
+    Of rows x (n, D), places of their classes y (n,) and weights (n,); l2 Σ w² is of w in the units of x.
     """
 
     def __init__(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray, outputs: int, l2: float) -> None:

@@ -41,18 +41,7 @@ MAX_DECIDED = 200  # weights, or rows, up to which separability is decided after
 
 
 class _OneByOne(Steps):
-    """One row after the other as a process: one pass is one round.
-
-    Args:
-        x: Rows (n, D).
-        y: Their classes 0, 1, ... (n,).
-        n_classes: K.
-        lr: η.
-        fit_intercept: Learn b; else b = 0.
-        shuffle: A new order for every pass; else that of the rows.
-        patience: Passes without fewer errors or a smaller squared error after which it ends.
-        seed: Of the orders.
-    """
+    """Rows (n, D) of classes 0, 1, ... one after the other; one pass is one round. The settings are `Perceptron`'s."""
 
     kept: ClassVar = ("theta", "pocket", "least", "epoch", "mistakes", "stale", "reason")
     held: Rows | None = None  # for validation

@@ -10,7 +10,7 @@ References: Weisberg, Applied Linear Regression (2014); MacKinnon and White, J. 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import InitVar
+from dataclasses import field
 from functools import cached_property, partial
 from textwrap import fill
 from typing import Any, NamedTuple, cast
@@ -70,9 +70,8 @@ def _shown(value: object) -> str:
 def page(columns: Mapping[str, Sequence[Any]]) -> str:
     """A table that fits a page: without empty columns, p with three digits, names cut where they are too long."""
     kept = {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)}
-    if "p" in kept:
-        aligned = {f"{'p':>6}": [f"{p_text(p):>6}" for p in kept["p"]]}
-        kept = {name: cells for k, v in kept.items() for name, cells in (aligned if k == "p" else {k: v}).items()}
+    aligned = [f"{p_text(p):>6}" for p in kept.get("p", ())]
+    kept = {f"{'p':>6}" if k == "p" else k: aligned if k == "p" else cells for k, cells in kept.items()}
     text = str(Table(kept))
     if (excess := max(map(len, text.splitlines())) - PAGE) <= 0:
         return text
@@ -143,10 +142,9 @@ class LinearSummary(Summary, kw_only=True):
     tests: ResidualTests
     condition: float  # of the columns, scaled to length 1
     constant: bool  # whether the columns hold a constant
-    splines: InitVar[Callable[[], Linearity]]
+    splines: Callable[[], Linearity] = field(repr=False)
 
-    def __post_init__(self, splines: Callable[[], Linearity]) -> None:
-        object.__setattr__(self, "_splines", splines)
+    def __post_init__(self) -> None:
         object.__setattr__(self, "notes", tuple(self._notes()))
 
     def _notes(self) -> Iterator[str]:
@@ -235,7 +233,7 @@ class LinearSummary(Summary, kw_only=True):
     @cached_property
     def linearity(self) -> Linearity:
         """Whether a spline in a column explains more than the plane; computed when first used."""
-        return vars(self)["_splines"]()
+        return self.splines()
 
     def table(self) -> Table:
         """One row per coefficient."""
