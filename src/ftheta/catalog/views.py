@@ -89,7 +89,7 @@ VIEWS = [  # name, function, needs, question; summary, place in reports
          "Weights of a convolution or a machine as images; kernels beside known ones of their size.", 48),
     View("chains", f"{_ENERGY}.explain_machines:chains", "gibbs module_", "How far do the Gibbs chains get?",
          "Gibbs chains that start at rows: the states on the way, and how far they get.", 49),
-    View("residual-tests", f"{_SEQUENCE}.residual_tests:residual_tests", "rolled input_",
+    View("residual-tests", f"{_SEQUENCE}.explain_forecasts:residual_tests", "rolled input_",
          "Is anything left in the errors?",
          "Autocorrelation of the errors one step ahead, and their correlation with the inputs known ahead.", 44),
     View("free-run", f"{_SEQUENCE}.explain_forecasts:free_run", "rolled input_", "How far does a free run hold?",

@@ -16,7 +16,7 @@ _NAMES = {  # beside the classes of the catalog
     "principal_axes": "linear.whitening",
     **dict.fromkeys(("SplitGain", "split_gain"), "tree.splits"),
     **dict.fromkeys(("LinearSystem", "identify"), "sequence.linear_systems"),
-    "ResidualTests": "sequence.residual_tests",
+    "ResidualTests": "sequence.explain_forecasts",
 }
 _NAMES = {name: f"ftheta.models.{module}:{name}" for name, module in _NAMES.items()}
 

@@ -49,6 +49,7 @@ from .margin.svm import SVMRegressor as SVMRegressor
 from .sequence.autoregression import ARForecaster as ARForecaster
 from .sequence.committee import CommitteeForecaster as CommitteeForecaster
 from .sequence.ets import ETSForecaster as ETSForecaster
+from .sequence.explain_forecasts import ResidualTests as ResidualTests
 from .sequence.lagged import KernelRidgeForecaster as KernelRidgeForecaster
 from .sequence.lagged import MLPForecaster as MLPForecaster
 from .sequence.linear_systems import LinearSystem as LinearSystem
@@ -60,7 +61,6 @@ from .sequence.recurrent import GRUForecaster as GRUForecaster
 from .sequence.recurrent import LSTMForecaster as LSTMForecaster
 from .sequence.recurrent import RNNForecaster as RNNForecaster
 from .sequence.recurrent import TCNForecaster as TCNForecaster
-from .sequence.residual_tests import ResidualTests as ResidualTests
 from .sequence.rows import GRUClassifier as GRUClassifier
 from .sequence.rows import GRURegressor as GRURegressor
 from .sequence.rows import GRUTagger as GRUTagger

@@ -41,10 +41,6 @@ def logged(values: np.ndarray, log: np.ndarray) -> np.ndarray:
     return np.where(log, np.log(np.where(log & (values > 0), values, np.nan)), values)
 
 
-def _differences(v: np.ndarray, d: int) -> np.ndarray:
-    return v[d:] - v[: max(0, len(v) - d)] if d else v
-
-
 @dataclass(frozen=True)
 class Panel:
     """Checked series, batched by windows of steps whose next step is the target."""
@@ -125,27 +121,22 @@ class Panel:
         """Which values (T, D) are not known."""
         return ~np.isfinite(logged(t.values[: t.end, : self.n_forecast], self.spec.facts["log"]))
 
-    def standardized(self, t: Track) -> np.ndarray:
-        """z (T, D + K): differences and scales; NaN where a value is missing, and in the first d rows."""
-        n, d = self.n_forecast, int(self.spec.facts["difference"])
-        mean, scale = self.units(t)
-        z = np.full((len(t.values), t.values.shape[1]), np.nan)
-        v = self.level(t)
-        z[d : t.end, :n] = _differences(v, d)
-        missing = self._missing(t)
-        missing[d:] |= missing[: max(0, len(missing) - d)].copy()
-        z[: t.end, :n][missing] = np.nan
-        z[:, n:] = filled(t.values[:, n:]) if t.values.shape[1] > n else t.values[:, n:]
-        return (z - mean) / scale
-
     def inputs(self, t: Track) -> np.ndarray:
-        """What models look back at, without gaps: (T, D + K)."""
-        n, d = self.n_forecast, int(self.spec.facts["difference"])
-        mean, scale = self.units(t)
-        z = self.standardized(t)
-        v = self.level(t)
-        z[: t.end, :n] = 0.0
-        z[d : t.end, :n] = (_differences(v, d) - mean[:n]) / scale[:n]
+        """What models look back at, differences and scales without gaps, 0 in the first d rows: (T, D + K)."""
+        n, d, (mean, scale) = self.n_forecast, int(self.spec.facts["difference"]), self.units(t)
+        v, z = self.level(t), np.full(t.values.shape, np.nan)
+        z[d : t.end, :n] = v[d:] - v[: max(0, len(v) - d)] if d else v
+        z[:, n:] = filled(t.values[:, n:])
+        z = (z - mean) / scale
+        z[: min(d, t.end), :n] = 0.0
+        return z
+
+    def standardized(self, t: Track) -> np.ndarray:
+        """z (T, D + K): the inputs, but NaN where a value is missing, and in the first d rows."""
+        d, z, missing = int(self.spec.facts["difference"]), self.inputs(t), self._missing(t)
+        missing[d:] |= missing[: max(0, len(missing) - d)].copy()
+        missing[:d] = True
+        z[: t.end, : self.n_forecast][missing] = np.nan
         return z
 
     def source(self, y: Any, weight: Any, *, batch_size: int, shuffle: bool, dtype: torch.dtype, device: Any) -> Source:

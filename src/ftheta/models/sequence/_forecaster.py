@@ -93,8 +93,7 @@ class Forecaster:
             X: The past, with rows of known columns after its last value; None: the series of fit.
             horizon: h; None: the estimator's own.
         """
-        found = self.forecast(X, horizon)
-        return shaped(found.predicted)
+        return shaped(self.forecast(X, horizon).predicted)
 
     def predict_interval(self: Any, X: Any = None, level: float = 0.95, horizon: int | None = None) -> np.ndarray:
         """Interval of each step that holds it with this probability, by errors of the past: (..., 2)."""
@@ -154,10 +153,9 @@ class Forecaster:
         n, c = panel.n_forecast, panel.spec.shape[0]
         if n == c:
             return np.zeros((len(origins), h, 0))
-        found, inputs = [], {}
+        found, tracks = [], {id(track.values): track for track, _ in origins}
+        inputs = {key: panel.inputs(track) for key, track in tracks.items()}
         for track, at in origins:
-            if id(track.values) not in inputs:
-                inputs[id(track.values)] = panel.inputs(track)
             known = np.flatnonzero(np.isfinite(track.values[at : at + h, n:]).all(1))
             given = int(known[-1]) + 1 if len(known) else 0  # a gap before is filled with a line
             if given < h:
@@ -177,21 +175,17 @@ class Forecaster:
         block = replace(panel.take(slice(begin, stop)), spec=self.input_)
         origins = [Origin(t, at) for t in block.tracks for at in range(t.begin, t.end)]
         origins = origins[:: -(-len(origins) // ORIGINS)]
-        h = min(self._measured_steps(panel), max((t.end - t.begin for t in block.tracks), default=1))
+        n, log, season = panel.n_forecast, panel.spec.facts["log"], int(panel.spec.facts["season"])
         if not origins:
-            return np.empty((0, h, panel.n_forecast))
-        n, log = panel.n_forecast, panel.spec.facts["log"]
+            return np.empty((0, 1, n))
+        most = max(self.horizon, min(LONG, 2 * season) if season > 1 else 12)
+        h = min(most, max(t.end - t.begin for t in block.tracks))
         level = logged(self._restored(block, self.paths_of(block, origins, h).level), log)
         found = np.full(level.shape, np.nan)
         for i, (track, at) in enumerate(origins):
             truth = logged(track.values[at : min(at + h, track.end), :n], log)
             found[i, : len(truth)] = (truth - level[i, : len(truth)]) / panel.units(track)[1][:n]
         return found
-
-    def _measured_steps(self: Any, panel: Panel) -> int:
-        return max(
-            self.horizon, min(LONG, 2 * int(panel.spec.facts["season"])) if panel.spec.facts["season"] > 1 else 12
-        )
 
     def blocks(self: Any, panel: Panel, parts: int) -> list[tuple[Panel, int, int]]:
         """Rows to fit to, and those after them whose errors are measured; so often, or never in too short a series."""
@@ -218,13 +212,9 @@ class Forecaster:
     def keep_errors(self: Any, found: Sequence[np.ndarray], steps: int) -> None:
         """Learn from errors what intervals need: s_k, never smaller than nearer to the origin, errors over it, and how
         many runs of k steps fit one after the other into the measured steps."""
-        found = [e for e in found if e.size]
-        if not found:
-            return
-        h = max(e.shape[1] for e in found)
-        errors = np.concatenate(
-            [np.pad(e, ((0, 0), (0, h - e.shape[1]), (0, 0)), constant_values=np.nan) for e in found]
-        )
+        h = max((e.shape[1] for e in found), default=0)
+        padded = [np.pad(e, ((0, 0), (0, h - e.shape[1]), (0, 0)), constant_values=np.nan) for e in found]
+        errors = np.concatenate(padded) if padded else np.empty((0, 0, 1))
         known = np.asarray(np.isfinite(errors).all(2))  # (N, H)
         if not known.any():
             return
@@ -279,11 +269,11 @@ class Forecaster:
         if past is None or first <= past.time[0] or first - past.time[-1] > widest(len(past.time)):
             return track
         kept, before = past.time < first, first - past.time[0]
-        values = np.full((before + len(track.time), track.values.shape[1]), np.nan)
-        values[past.time[kept] - past.time[0]] = past.values[kept]
-        values[before:] = track.values
+        gap = np.full((before, track.values.shape[1]), np.nan)
+        gap[past.time[kept] - past.time[0]] = past.values[kept]
         place = np.concatenate([np.zeros(before, np.int64), np.where(track.place >= 0, 1, -1)])
-        return Track(track.name, np.arange(past.time[0], track.time[-1] + 1), values, place, before)
+        time = np.arange(past.time[0], track.time[-1] + 1)
+        return Track(track.name, time, np.concatenate([gap, track.values]), place, before)
 
     def backtest(
         self: Any,
@@ -312,10 +302,9 @@ class Forecaster:
         first = n - h - step * (origins - 1)
         if first < 4:
             raise InputError(f"{origins} origins of {h} steps need more than {n} steps. Use fewer, or a longer series.")
-        parts: list[dict[str, Any]] = []
-        model: Any = None
+        parts, model = list[dict[str, Any]](), self
         for at in range(first, first + origins * step, step):
-            if model is None or refit:
+            if refit or not parts:
                 fresh: Any = clone(self)
                 model = fresh.fit(frame.iloc[:at])
             panel = model.panel(frame.iloc[: at + h])

@@ -38,16 +38,14 @@ class Steps(NamedTuple):
     def columns(self) -> dict[str, Any]:
         """As the columns of a table."""
         n, h, d = self.predicted.shape
-        several = len(set(self.names)) > 1
-        found: dict[str, Any] = {"series": np.repeat(self.names, h)} if several else {}
+        found: dict[str, Any] = {"series": np.repeat(self.names, h)} if len(set(self.names)) > 1 else {}
         found["step"] = np.tile(np.arange(1, h + 1), n)
         if self.times[0].dtype.kind == "M":
             found["time"] = np.concatenate([t.astype(str) for t in self.times])
         for k in range(d):
-            end = "" if d == 1 else f" {k + 1}"
-            found[f"prediction{end}"] = self.predicted[..., k].ravel()
-            if self.low is not None and self.high is not None:
-                found |= {f"low{end}": self.low[..., k].ravel(), f"high{end}": self.high[..., k].ravel()}
+            for name, values in (("prediction", self.predicted), ("low", self.low), ("high", self.high)):
+                if values is not None:
+                    found[name if d == 1 else f"{name} {k + 1}"] = values[..., k].ravel()
         return found
 
 
@@ -83,8 +81,8 @@ def extended(track: Track, rows: int, n: int) -> Track:
 def summed(z: np.ndarray, before: np.ndarray) -> np.ndarray:
     """v_t = z_t + v_{t-d}: differences (N, h, D) after the last d values (N, d, D)."""
     d, v = before.shape[1], np.concatenate([before, z], 1)
-    for k in range(d, v.shape[1]):
-        v[:, k] += v[:, k - d]
+    for k in range(d):
+        v[:, k::d] = v[:, k::d].cumsum(1)
     return v[:, d:]
 
 
@@ -125,25 +123,20 @@ def forecasts(panel: Panel, origins: Sequence[Origin], ran: Steps, h: int) -> It
     """Of each origin: forecasts of the steps whose values are known, and what they are judged by."""
     number = {t.name: i for i, t in enumerate(panel.tracks)}
     n, season = panel.n_targets, int(panel.spec.facts["season"])
-    scales = {t.name: _naive_error(_past_of(panel, t).values[:, :n], season) for t in panel.tracks}
+    past = {t.name: t for t in (*panel.tracks, *panel.past)}  # of fit where it was seen there
+    scales = {t.name: _naive_error(past[t.name].values[:, :n], season) for t in panel.tracks}
     for i, (track, at) in enumerate(origins):
         k = max(0, min(h, track.end - at))
-        y = track.values[at : at + k, :n]
+        y, lead = track.values[at : at + k, :n], np.arange(1, k + 1)
         kept = np.isfinite(y).all(1)
-        before = filled(track.values[:at, :n])[-season:]
-        lead = np.arange(1, k + 1)
-        naive = before[(lead - 1) % season] if at >= season else np.repeat(before[-1:], k, 0)
-        known = {"y": y, "naive": naive, "lead": lead, "time": track.time[at : at + k]}
+        before = filled(track.values[:at, :n])[-season if at >= season else -1 :]
+        known = {"y": y, "naive": before[(lead - 1) % len(before)], "lead": lead, "time": track.time[at : at + k]}
         parts = (("predicted", ran.predicted), ("low", ran.low), ("high", ran.high))
         known |= {name: v if v is None else v[i, :k] for name, v in parts}
         same = {"scale": scales[track.name], "series": number[track.name], "which": track.name}
         same |= {"origin": track.time[at] * len(panel.tracks) + number[track.name]}
         of_all = {name: np.repeat(np.asarray(v)[None], kept.sum(), 0) for name, v in same.items()}
         yield {name: None if v is None else v[kept] for name, v in known.items()} | of_all
-
-
-def _past_of(panel: Panel, track: Track) -> Track:
-    return next((t for t in panel.past if t.name == track.name), track)
 
 
 def _naive_error(y: np.ndarray, season: int) -> np.ndarray:

@@ -47,11 +47,12 @@ class ARForecaster(PlainForecaster):
         same = before >= max(orders)  # the same steps for every order
         if not same.any():
             raise panel.too_short()
-        scores = {}
-        for p in orders if len(orders) > 1 else []:
+
+        def score(p: int) -> float:
             residuals = autoregression(y, p, u)[1][same[p:]]
-            scores[p] = sum(aicc(residuals[:, k], 1 + p * n + u.shape[1]) for k in range(n))
-        self.order_ = min(scores, key=lambda p: scores[p]) if scores else orders[0]
+            return sum(aicc(residuals[:, k], columns + p * n) for k in range(n))
+
+        self.order_ = min(orders, key=score) if len(orders) > 1 else orders[0]
         self.coef_ = autoregression(y, self.order_, u)[0]
 
     def _least(self, panel: Panel) -> int:
