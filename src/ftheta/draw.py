@@ -48,11 +48,9 @@ def seed_of(random_state: Any) -> int:
     """A seed from what scikit-learn takes as random_state; None is fresh entropy at every call."""
     if random_state is None:
         return fresh_seed()
-    return (
-        int(random_state)
-        if isinstance(random_state, Integral)
-        else int(check_random_state(random_state).randint(2**31 - 1))
-    )
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ def test_no_trial_is_lost_however_often_workers_are_killed(kills, trials, tmp_pa
     found = killed_searches(tmp_path, kills, trials)
     alone = Search(SPACE, search="random", seed=1)
     alone.run(lambda point, _: point["x"], trials)
-    expected = sorted(p["x"] for p in trials_of(alone, "", True).points)
-    done = trials_of(found, "", True)
+    expected = sorted(p["x"] for p in trials_of(alone, "").points)
+    done = trials_of(found, "")
     assert sorted(p["x"] for p in done.points) == expected and set(done.states) == {"complete"}
     assert all(value == point["x"] for value, point in zip(done.values, done.points, strict=True))
     assert not [t for t in found.study.get_trials() if t.state.name in ("RUNNING", "WAITING")]
@@ -112,5 +112,5 @@ def test_a_trial_is_put_back_once_though_the_process_that_does_it_dies(write, tm
     again, alone = search(), search(None)
     for each in (again, alone):
         each.run(lambda point, _: point["x"], 3)
-    points = [sorted(p["x"] for p in trials_of(each, "", True).points) for each in (again, alone)]
+    points = [sorted(p["x"] for p in trials_of(each, "").points) for each in (again, alone)]
     assert points[0] == points[1]

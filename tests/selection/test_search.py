@@ -33,7 +33,7 @@ def bowl(point, report=None):
 def test_points_lie_in_the_space_and_the_best_is_the_largest(search):
     made = Search(SPACE, search=search, seed=3)
     made.run(bowl, 20)
-    found = trials_of(made, "score", True)
+    found = trials_of(made, "score")
     assert len(found.points) == 20
     for point, value in zip(found.points, found.values, strict=True):
         assert -3 <= point["x"] <= 3 and isinstance(point["n"], int) and 1 <= point["n"] <= 8
@@ -59,7 +59,7 @@ def test_quasi_random_points_leave_smaller_gaps():
     def gap(search, seed):
         made = Search(space, search=search, seed=seed)
         made.run(lambda p, _: 0.0, 32)
-        return qmc.discrepancy([[p["a"], p["b"]] for p in trials_of(made, "", True).points])
+        return qmc.discrepancy([[p["a"], p["b"]] for p in trials_of(made, "").points])
 
     assert all(gap("quasi-random", seed) < gap("random", seed) / 2 for seed in range(5))
 
@@ -80,13 +80,13 @@ def test_a_grid_has_every_combination_once():
     space = {"n": Range(1, 3), "c": ("a", "b"), "x": Range(1.0, 1000.0, log=True)}
     made = Search(space, search="grid")
     made.run(lambda p, _: 0.0, 100)
-    points = trials_of(made, "", True).points
+    points = trials_of(made, "").points
     assert len(points) == len(grid(space)) == 3 * 2 * 4 == len({tuple(p.values()) for p in points})
     assert sorted({round(p["x"], 6) for p in points}) == [1, 10, 100, 1000]
     after = Search(space, search="grid", first=({"n": 2, "c": "a", "x": 5.0},))  # the defaults do not replace a point
     after.run(lambda p, _: 0.0, 100)
-    assert [p["x"] for p in trials_of(after, "", True).points][0] == 5.0
-    assert trials_of(after, "", True).points[1:] == points
+    assert [p["x"] for p in trials_of(after, "").points][0] == 5.0
+    assert trials_of(after, "").points[1:] == points
 
 
 def test_shares_of_a_range():
@@ -111,7 +111,7 @@ def test_an_interrupted_search_goes_on_as_if_nothing_had_happened(tmp_path):
         stopped.run(failing, 16)
     again = Search(SPACE, seed=5, journal=tmp_path / "j")
     again.run(bowl, 16)
-    a, b = (trials_of(s, "score", True) for s in (plain, again))
+    a, b = (trials_of(s, "score") for s in (plain, again))
     assert len(b.points) == 16 and calls[12] in b.points
     assert a.points[:13] == b.points[:13]
 
@@ -127,7 +127,7 @@ def test_trials_that_are_behind_end_early_and_points_that_fail_do_not_count():
         return float(point["x"])
 
     made.run(measure, 40)
-    found = trials_of(made, "score", True)
+    found = trials_of(made, "score")
     pruned = [p["x"] for p, s in zip(found.points, found.states, strict=True) if s == "pruned"]
     assert pruned and max(pruned) < found.best_point["x"] == max(p["x"] for p in found.points)
     assert found.states[:10].count("pruned") == 0 and "failed" in found.states
@@ -154,13 +154,13 @@ def test_the_trial_of_a_killed_process_is_taken_up_again(tmp_path):
         time.sleep(0.05)
     other = Search({"x": Range(0.0, 1.0)}, seed=1, journal=journal)
     other.run(lambda p, _: p["x"], 2)  # the first trial runs elsewhere: one is left
-    assert len(trials_of(other, "", True).points) == 1
+    assert len(trials_of(other, "").points) == 1
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     other.run(lambda p, _: p["x"], 5)
     alone = Search({"x": Range(0.0, 1.0)}, seed=1)
     alone.run(lambda p, _: p["x"], 5)
-    points = [trials_of(s, "", True).points for s in (other, alone)]
+    points = [trials_of(s, "").points for s in (other, alone)]
     assert len(points[0]) == 5 and points[1][0] in points[0]
 
 
@@ -180,7 +180,7 @@ def test_tune_agrees_with_scikit_learn_and_refits():
 def test_importance_finds_the_parameter_that_matters():
     made = Search({"x": Range(-1.0, 1.0), "y": Range(-1.0, 1.0)}, search="quasi-random", seed=0)
     made.run(lambda p, _: 3 * p["x"] ** 2 + 0.1 * p["y"], 32)
-    found = trials_of(made, "score", True)
+    found = trials_of(made, "score")
     assert found.importance["x"] > 0.8 and "x matters most" in found.caption
     assert any("end of its range: widen it" in text for text in found.edges)
     assert found.figure().axes[0].get_ylabel() == "score"
@@ -258,12 +258,12 @@ def test_an_interrupted_stack_is_put_back(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        made.run_together(stop, 5)
+        made.run(stop, 5, together=True)
     again = Search({"x": Range(0.0, 1.0)}, search="random", seed=1, journal=tmp_path / "j")
-    again.run_together(lambda points: [p["x"] if p["x"] > 0.3 else ValueError("small") for p in points], 5)
+    again.run(lambda ps: [p["x"] if p["x"] > 0.3 else ValueError("small") for p in ps], 5, together=True)
     alone = Search({"x": Range(0.0, 1.0)}, search="random", seed=1)
     alone.run(lambda p, _: p["x"], 5)
-    assert sorted(map(str, trials_of(again, "", True).points)) == sorted(map(str, trials_of(alone, "", True).points))
+    assert sorted(map(str, trials_of(again, "").points)) == sorted(map(str, trials_of(alone, "").points))
     assert {"small"} == {t.user_attrs["error"] for t in again.study.trials if "error" in t.user_attrs}
 
 

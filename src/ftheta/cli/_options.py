@@ -32,6 +32,13 @@ def layout_options(default: str = "") -> Callable[[Any], Any]:
     )
 
 
+folds_option = option(
+    "--folds",
+    "Parts of the training part, each predicted by models that did not learn from it.",
+    default=5,
+    type=click.IntRange(2, 999),
+    show_default=True,
+)
 data_options = _together(
     option("--target", "Column of the file to predict.", metavar="COLUMN"),
     option("--task", "What is learned, e.g. classify or regress; default: decided by the target.", metavar="TASK"),

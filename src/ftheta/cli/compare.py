@@ -8,7 +8,7 @@ import click
 
 from ..errors import InputError
 from ..jobs.config import duration
-from ._options import data_options, option
+from ._options import data_options, folds_option, option
 from ._show import echo, echo_file, echo_json, echo_table, say_loading
 from .train import say_next, terminal
 
@@ -19,13 +19,7 @@ from .train import say_next, terminal
 @option("--models", "Models to compare, e.g. linear,mlp; default: one of each family that fits.", metavar="A,B")
 @option("--metric", "Score that orders them, e.g. 'log loss'; default: accuracy or RMSE.", default="", metavar="NAME")
 @option("--time", "Time budget of all of it.", default="2m", show_default=True, metavar="TIME")
-@option(
-    "--folds",
-    "Parts of the training part, each predicted by models that did not learn from it.",
-    default=5,
-    type=click.IntRange(2, 999),
-    show_default=True,
-)
+@folds_option
 @option("--tune", "Search for good parameters of the best, in half of the time that is left.", is_flag=True)
 @option("--cost", "What a missed and a false row of the second of two classes cost, e.g. 10:1.", metavar="A:B")
 @option("--run", "Folder of the comparison; default: runs/compare-DATA/TIME.", type=click.Path(path_type=Path))
@@ -36,12 +30,10 @@ def command(
     data: str,
     models: str | None,
     time: str,
-    folds: int,
     run: Path | None,
     resume: Path | None,
     report: bool,
     json: bool,
-    metric: str,
     **flags: Any,
 ) -> None:
     """Train each model that fits DATA (a data set, a file or a folder) in cross-validation inside the training part,
@@ -57,10 +49,9 @@ def command(
     if resume is not None:
         asked = jobs.asked_of(resume) | {"run": resume}
     else:
-        given = {name: value for name, value in flags.items() if value not in (None, "", ())}
+        asked = {name: value for name, value in flags.items() if value not in (None, "", ())}
         names = [name.strip() for name in models.split(",")] if models else []
-        asked = given | {"data": data, "models": names, "metric": metric, "seconds": duration(time), "folds": folds}
-        asked["run"] = run
+        asked |= {"data": data, "models": names, "seconds": duration(time), "run": run}
     board = jobs.compare(**asked, report=report, watch=watch)
     if json:
         return echo_json(board.as_json())

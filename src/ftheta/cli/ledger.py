@@ -15,22 +15,7 @@ from ..studies import ledger
 from ._show import echo, echo_json, echo_rows, echo_table, json_option
 
 LISTED = ("id", "check", "status", "verdict", "date", "item")
-SHOWN = (
-    *(
-        "item",
-        "kind",
-        "check",
-        "must_work",
-        "source_says",
-        "gives",
-        "expected",
-        "right",
-        "reference",
-        "erratum",
-        "same_as",
-    ),
-    "milestone",
-)
+SHOWN = "item kind check must_work source_says gives expected right reference erratum same_as milestone".split()
 
 
 @click.command("ledger", short_help="What the sources claim, and whether it holds.")

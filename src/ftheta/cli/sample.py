@@ -1,21 +1,13 @@
 """`ftheta sample`: new rows that a trained run draws."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import FThetaError, InputError
 from ._show import csv_text, draw, echo, echo_table, figures_option, new_file_option, say_loading
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from ..jobs import TrainedRun
 
 
 @click.command("sample", short_help="Draw new rows from a trained run.")
@@ -31,6 +23,9 @@ def command(run: str, count: int, steps: int | None, seed: int, output: Path | N
     --figures draws them beside the nearest of the rows that the model learned from. RUN is only read.
     """
     say_loading()
+    import numpy as np
+    import pandas as pd
+
     from .. import explain, jobs
     from ..store import write_atomic
 
@@ -42,30 +37,21 @@ def command(run: str, count: int, steps: int | None, seed: int, output: Path | N
         for row in rows:
             echo(str(row))
         return
+    learned = None
+    try:
+        learned = trained.learned_from(all_rows=True)[0]
+    except FThetaError as error:  # the data is gone
+        echo(f"note: without the nearest training rows: {error}", err=True)
     model = SimpleNamespace(sample=lambda *_, **__: rows)
-    found = explain.samples(model, _learned_from(trained), count, random_state=seed)
+    found = explain.samples(model, learned, count, random_state=seed)
     echo_table(found.table())
     if figures is not None:
         echo(f"drawn: {draw(figures, 'samples', found.figure())}", err=True)
     if output is not None:
-        write_atomic(output, _file_bytes(rows, output.suffix.lower(), trained))
+        stream = io.BytesIO()
+        if output.suffix.lower() == ".csv":
+            stream.write(csv_text(pd.DataFrame(rows, columns=trained.encoder.get_feature_names_out())).encode())
+        else:
+            np.save(stream, rows)
+        write_atomic(output, stream.getvalue())
         echo(f"{output}: {count} rows in the numbers of the model", err=True)
-
-
-def _learned_from(trained: TrainedRun) -> np.ndarray | None:
-    """Rows that the nearest are looked for in; None where the data is gone."""
-    try:
-        return trained.learned_from(all_rows=True)[0]
-    except FThetaError as error:
-        echo(f"note: without the nearest training rows: {error}", err=True)
-        return None
-
-
-def _file_bytes(rows: np.ndarray, suffix: str, trained: TrainedRun) -> bytes:
-    import numpy as np
-    import pandas as pd
-
-    if suffix == ".csv":
-        return csv_text(pd.DataFrame(rows, columns=trained.encoder.get_feature_names_out())).encode()
-    np.save(stream := io.BytesIO(), rows)
-    return stream.getvalue()

@@ -8,7 +8,7 @@ import click
 
 from ..errors import InputError
 from ..jobs.config import duration, parse_set
-from ._options import data_options, option
+from ._options import data_options, folds_option, option
 from ._show import ROWS, echo, echo_json, echo_table, figures_option, say_loading
 from .train import say_next, terminal
 
@@ -22,13 +22,7 @@ from .train import say_next, terminal
 @option("--space", "TOML file with ranges and values; default: the family's own.", type=click.Path(path_type=Path))
 @option("--metric", "Score that is optimized; default: accuracy or RMSE.", default="", metavar="NAME")
 @option("--time", "After which no trial begins, e.g. 10m.", metavar="TIME")
-@option(
-    "--folds",
-    "Parts of the training part, each predicted by models that did not learn from it.",
-    default=5,
-    type=click.IntRange(2, 999),
-    show_default=True,
-)
+@folds_option
 @option(
     "--processes", "Processes on this machine; others may join with --resume.", default=1, type=click.IntRange(1, 256)
 )

@@ -1,4 +1,5 @@
-"""What the simplest answers score on the same rows: a constant learned from the training rows, and a linear model."""
+"""What the simplest answers score on the same rows, a constant of the training rows and a linear model; and which
+threshold follows from what errors cost."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -136,3 +137,22 @@ def linear_answers(job: Prepared, X: Any, raw: Any, names: Names) -> Predictions
             return job.task.predict(model.fit(x, y), X, names)
     except Exception:  # the result does not depend on it
         return None
+
+
+# ---- costs
+
+
+def loss_of(cost: str) -> list[list[float]]:
+    """What each answer costs, a row per true class; `a:b` is the cost of a missed row of the second and a false one."""
+    try:
+        missed, false = (float(part) for part in cost.split(":"))
+    except ValueError:
+        raise InputError(f"--cost {cost}: expected two numbers, what a missed and a false row cost, as 10:1.") from None
+    return [[0.0, false], [missed, 0.0]]
+
+
+def threshold(y: Any, answers: Predictions, cost: str) -> measure.Threshold:
+    """The cheapest threshold of two classes."""
+    if answers.get("p") is None or len(answers["classes"]) != 2:
+        raise InputError(f"--cost {cost} is for two classes with probabilities. Leave it out.")
+    return measure.threshold(y, answers["p"][:, 1], loss=loss_of(cost), classes=list(answers["classes"]))

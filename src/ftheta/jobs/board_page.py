@@ -22,6 +22,10 @@ def page(board: Any, columns: Table | None, asked: Mapping[str, Any]) -> str:
     """The page; `columns` is what `agreement` gives, `asked` the arguments of `compare`."""
     first = board.entrants[0]
     figure = figure_html(board.figure(), "scores", board.caption)
+    config = replace(first.job.config, params={}, training={})
+    _, _, _, *given = shlex.split(config.command())  # ftheta train MODEL
+    models = ["--models", ",".join(asked["models"])] if asked["models"] else []
+    how = ["--metric", board.metric, "--folds", str(asked["folds"])]
     runs = {e.name: str(e.run.path) for e in board.entrants} | {f"{first.name}, tested": str(board.best.run.path)}
     sections = {
         "Scores in cross-validation": [Block(html=figure), Block(html=table_html(board.table()))],
@@ -30,23 +34,15 @@ def page(board: Any, columns: Table | None, asked: Mapping[str, Any]) -> str:
         "Result of the best on the test part": [Block(html=table_html(board.best.result))],
         "Runs": [Block(html=table_html(Table({"model": list(runs), "folder": list(runs.values())})))],
         "Notes": [Block(text=note) for note in board.notes()],
-        "Repeat it": [Block(code=" ".join(["ftheta compare", *_arguments(board, asked)]))],
+        "Repeat it": [Block(code=shlex.join(["ftheta", "compare", *given, *models, *how]))],
     }
     facts = first.job.dataset
     return render(
         title=f"{len(board.entrants)} models on {facts.name}",
         lead=f"{first.job.task.title}; {board.table().caption}",
         verdict=Markup("<br>").join(board.verdicts),
-        sections={name: blocks for name, blocks in sections.items() if blocks},
+        sections=sections,
     )
-
-
-def _arguments(board: Any, asked: Mapping[str, Any]) -> list[str]:
-    """What `ftheta compare` was called with, but for the time."""
-    config = replace(board.entrants[0].job.config, params={}, training={})
-    _, _, _, *given = shlex.split(config.command())  # ftheta train MODEL
-    models = ["--models", ",".join(asked["models"])] if asked["models"] else []
-    return [shlex.quote(word) for word in [*given, *models, "--metric", board.metric, "--folds", str(asked["folds"])]]
 
 
 def agreement(board: Any) -> Table | None:

@@ -20,7 +20,7 @@ from ..store import Run, write_atomic
 from ..tasks import TASKS
 from . import files
 from .pages import Block, figure_html, render, slug, table_html
-from .runs import find_run, flat, resume_command, times_tested
+from .runs import find_run, flat, resume_command, score_of, times_tested
 
 MAX_CURVES = 6  # of a figure; where training and validation losses would be more, only the last one of each run
 LOSSES = {"loss": "training", "valid_loss": "validation"}
@@ -40,8 +40,7 @@ class RunResult(NamedTuple):
 
     def score(self, metric: str) -> tuple[float, float | None, float | None]:
         """Value, low and high; None without an interval, NaN without a value."""
-        low, high = self.result.get("intervals", {}).get(metric) or (None, None)
-        value = self.result["scores"].get(metric)
+        value, low, high = score_of(self.result, metric)
         return np.nan if value is None else value, low, high
 
     def losses(self) -> dict[str, list[float]]:
@@ -200,7 +199,7 @@ class RunComparison:
             title=f"{first.label} against {'; '.join(t.label for t in others)}",
             lead="; ".join(f"{t.label}: {t.name} on {t.settings.get('data', '')}" for t in self.tried),
             verdict=Markup("<br>").join(pair.meaning for pair in self.pairs.values()) or next(self.notes()),
-            sections={name: blocks for name, blocks in sections.items() if blocks},
+            sections=sections,
         )
 
     def _settings(self) -> Table:

@@ -43,7 +43,12 @@ class Config:
 
     def toml(self) -> str:
         """The text of `config.toml`."""
-        return _toml({name: value for name, value in asdict(self).items() if value is not None})
+        return _toml(self.plain)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Every setting that is not None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
     def layout(self) -> dict[str, Any]:

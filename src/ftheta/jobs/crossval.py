@@ -94,11 +94,14 @@ def fresh(job: Prepared) -> Any:
 
 def answered(job: Prepared, rows: Opened, model: Any, seconds: float = np.nan) -> Fold:
     """What a fitted model predicts for the rows held out."""
-    kept, _, answers = job.task.answered(model, rows.X, rows.y, _names(job, model))
-    truth, learned = (_truth(job, y) for y in (rows.y, rows.learned))
-    held, truth = rows.held[kept], truth[kept]
-    known = job.task.constant(learned)
-    return Fold(held, truth, answers, {} if known is None else job.task.baseline(known, answers), seconds)
+    labels, names = np.unique(np.asarray(job.dataset.y)), job.dataset.target_names
+    own = getattr(model, "classes_", None)  # a fold need not have each
+    known = names if own is None or not len(names) else [names[k] for k in np.searchsorted(labels, own)]
+    kept, _, answers = job.task.answered(model, rows.X, rows.y, known)
+    truth, learned = (job.task.truth(y, _Classes(labels), names) for y in (rows.y, rows.learned))
+    constant = job.task.constant(learned)
+    simple = {} if constant is None else job.task.baseline(constant, answers)
+    return Fold(rows.held[kept], truth[kept], answers, simple, seconds)
 
 
 def _watched(job: Prepared, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -112,22 +115,8 @@ def _watched(job: Prepared, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return rows[kept], rows[held]
 
 
-def _names(job: Prepared, model: Any) -> Sequence[str]:
-    """Names of the classes that a model knows: a fold need not have each."""
-    names, known = job.dataset.target_names, getattr(model, "classes_", None)
-    if not len(names) or known is None:
-        return names
-    place = {label: k for k, label in enumerate(np.unique(np.asarray(job.dataset.y)).tolist())}
-    return [names[place[label]] for label in known.tolist()]
-
-
-def _truth(job: Prepared, y: Any) -> np.ndarray:
-    """Targets as the task gives them, whichever classes a model knows."""
-    return job.task.truth(y, _Classes(np.unique(np.asarray(job.dataset.y))), job.dataset.target_names)
-
-
 class _Classes(NamedTuple):
-    """What names of classes need of a model."""
+    """What names of classes need of a model, whichever it knows."""
 
     classes_: np.ndarray
 
@@ -162,7 +151,8 @@ def metric_of(jobs: Sequence[Prepared], asked: str) -> str:
     known: dict[str, None] = {}
     for job in jobs:
         try:
-            probe = fold(job, *_few(job))
+            learn, held = parts(job, 2)[0]
+            probe = fold(job, learn[:: max(1, len(learn) // PROBE)], held[:: max(1, len(held) // PROBE)])
         except FThetaError:  # which is said where the model is tried
             continue
         known |= dict.fromkeys(job.task.score(probe.y, probe.answers)["scores"])
@@ -171,9 +161,3 @@ def metric_of(jobs: Sequence[Prepared], asked: str) -> str:
     if not known:
         return asked
     raise InputError(f"--metric: {nearest('metric', asked, list(known))}")
-
-
-def _few(job: Prepared) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a quick trial."""
-    learn, held = parts(job, 2)[0]
-    return learn[:: max(1, len(learn) // PROBE)], held[:: max(1, len(held) // PROBE)]

@@ -1,17 +1,22 @@
-"""The models of a comparison: each trained once on the training part, and judged fold by fold within a budget."""
+"""The models of a comparison: each trained once on the training part, and judged fold by fold within a budget; and the
+arguments of a job that goes on where it was stopped, kept in its folder."""
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
-from ..errors import FThetaError, InputError, RunError
-from ..store import Run
+from ..errors import FileFormatError, FThetaError, InputError, RunError
+from ..store import Run, write_atomic
 from ..tasks.base import Predictions
+from .config import Config, merge
 from .crossval import Fold, fold, joined, part
 from .prepare import Prepared, digest
 from .train import Watcher, fit_into, write_setup
@@ -124,7 +129,8 @@ def judge(
     for k, (learn, held) in enumerate(rows[1:], 1):
         watch.say("wait", f"fold {k + 1} of {len(rows)}")
         for e in able:
-            if clock.left < _reserve(able) + e.seconds and not e.run.has(f"fold-{k + 1}.safetensors"):
+            last = 1.3 * max(other.seconds for other in able)  # the training of the winner
+            if clock.left < last + e.seconds and not e.run.has(f"fold-{k + 1}.safetensors"):
                 watch.say("note", f"the time ended after {k} of {len(rows)} folds; --time gives more")
                 return k
             try:
@@ -146,6 +152,23 @@ def _first(e: Entrant, i: int, clock: Clock, rows: tuple[np.ndarray, np.ndarray]
     e.judge(0, *rows, limit)
 
 
-def _reserve(entrants: Sequence[Entrant]) -> float:
-    """Seconds for the last training of any of them."""
-    return 1.3 * max(e.seconds for e in entrants)
+# ---- to be continued
+
+
+def begin(file: Path, asked: Mapping[str, Any], config: Config) -> None:
+    """Write down the arguments; a folder of other ones is refused."""
+    text = json.dumps({**asked, "config": config.plain}, indent=1) + "\n"
+    if file.exists() and file.read_bytes() != text.encode():
+        raise RunError(f"{file.parent} was made with other settings. Choose another --run, or continue with --resume.")
+    write_atomic(file, text.encode())
+
+
+def given(file: Path, shape: type, command: str) -> dict[str, Any]:
+    """What `begin` wrote, as arguments."""
+    if not file.is_file():
+        raise InputError(f"--resume {file.parent}: expected a folder that `{command}` wrote; it has no {file.name}.")
+    try:
+        found: Any = TypeAdapter(shape).validate_json(file.read_bytes(), strict=True)
+    except ValueError as error:
+        raise FileFormatError(f"{file} is not one of `{command}`. Start again: {str(error)[:200]}") from None
+    return found | asdict(merge(found.pop("config"), where=str(file)))

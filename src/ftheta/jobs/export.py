@@ -107,25 +107,20 @@ def run_files(trained: Any) -> dict[str, bytes]:
             f"Numbers of the column {unit!r} have a unit, which scripts do not read. Use `ftheta predict`."
         )
     config, facts, held = trained.config, trained.facts, run_file.interval(trained.run)
+    form, encoder = dict(facts["csv_format"] or {}), trained.encoder.get_state()
+    for column in encoder.get("columns", ()):  # how the dates of training were written
+        column |= {"format": form["dates"][column["name"]]} if column["name"] in form.get("dates", {}) else {}
     by = f"written by fθ {__version__} from the run {trained.run.path.resolve().name}"
     names = class_names(trained.model, facts["classes"]) if hasattr(trained.model, "classes_") else ()
     return export(
         trained.model,
-        _with_format(trained.encoder.get_state(), dict(facts["csv_format"] or {})),
+        {**encoder, "comma": form.get("comma", False)},
         about=f"{config.model} trained on {facts['name']}, {by}.",
         target=config.target,
         classes=names,
         half_width=None if held is None else held["half_width"],
         encoding=config.encoding,
     )
-
-
-def _with_format(encoder: dict[str, Any], form: dict[str, Any]) -> dict[str, Any]:
-    """The state of an encoder, with how the numbers and dates of training were written."""
-    dates = form.get("dates", {})
-    for column in encoder.get("columns", ()):
-        column |= {"format": dates[column["name"]]} if column["name"] in dates else {}
-    return {**encoder, "comma": form.get("comma", False)}
 
 
 def _codec(encoding: str) -> str:
@@ -146,7 +141,11 @@ def _parts(estimator: Any, half_width: float | None) -> _Parts:
     law, plane = type(getattr(estimator, "likelihood_", None)), module is None and hasattr(estimator, "coef_")
     chain = _is_chain(module) and getattr(likelihoods, law.__name__, None) is law
     if plane or chain:
-        _refuse_several(estimator)
+        with warnings.catch_warnings(action="ignore"):  # rows without names of columns
+            answers = np.asarray(estimator.predict(np.zeros((2, estimator.n_features_in_))))
+        if answers.ndim > 1:
+            n = answers.shape[1]
+            raise InputError(f"{name} was fitted to {n} targets; a script is written for one. Fit one each.")
     if plane and _is_plane(estimator):
         if not hasattr(estimator, "classes_"):
             return _plane(estimator.coef_[None], estimator.intercept_, "Gaussian", _width(estimator, half_width))
@@ -159,14 +158,6 @@ def _parts(estimator: Any, half_width: float | None) -> _Parts:
     facts = estimator.target_.facts
     units = float(facts.get("mean", 0.0)), float(facts.get("scale", 1.0))
     return _Parts(module, weights, law.__name__, estimator.dtype, units)
-
-
-def _refuse_several(estimator: Any) -> None:
-    with warnings.catch_warnings(action="ignore"):  # rows without names of columns
-        answers = np.asarray(estimator.predict(np.zeros((2, estimator.n_features_in_))))
-    if answers.ndim > 1:
-        name, n = type(estimator).__name__, answers.shape[1]
-        raise InputError(f"{name} was fitted to {n} targets; a script is written for one. Fit one each.")
 
 
 def _is_plane(estimator: Any) -> bool:
@@ -185,9 +176,8 @@ def _is_plane(estimator: Any) -> bool:
 
 def _is_chain(module: Any) -> bool:
     """Whether a module is a plain sequence of layers that can be written."""
-    if not isinstance(module, nn.Sequential) or type(module).forward is not nn.Sequential.forward:
-        return False
-    return all(type(layer) in LAYERS or type(layer) in FUNCTIONS for layer in module)
+    plain = isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward
+    return plain and all(type(layer) in LAYERS or type(layer) in FUNCTIONS for layer in module)
 
 
 def _plane(w: np.ndarray, b: np.ndarray, likelihood: str, more: Mapping[str, Tensor]) -> _Parts:

@@ -7,7 +7,7 @@ winner:   the best by the metric, trained once more as a run of its own, and onl
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,15 +26,13 @@ from ..plots import Figure
 from ..results import Result, Table
 from ..store import Run, write_atomic
 from ..tasks import TASKS
-from .asked import begin, given
-from .baseline import LINEAR, Scored
+from .baseline import LINEAR, Scored, loss_of, threshold
 from .config import Config, merge, settings_of
 from .crossval import FOLDS, joined, metric_of, parts
-from .entrants import SHARE, Clock, Entrant, judge
-from .next_steps import loss_of, threshold
+from .entrants import SHARE, Clock, Entrant, begin, given, judge
 from .opening import asked_task, open_data
 from .prepare import prepare
-from .runs import new_path
+from .runs import new_path, score_of
 from .train import Watcher, train
 from .trained import TrainedRun
 from .tune import improved
@@ -97,19 +95,18 @@ class Leaderboard(Result):
     @cached_property
     def _rows(self) -> list[dict[str, Any]]:
         rows = [self._row(e) for e in self.entrants]
-        missing = dict.fromkeys(rows[0])
-        shown = [{"model": BASELINE, self.metric: self.constant[self.metric]}] if self.metric in self.constant else []
-        return [*rows, *(missing | row for row in shown)]
+        simple = {"model": BASELINE, self.metric: self.constant.get(self.metric)}
+        return rows + [dict.fromkeys(rows[0]) | simple] * (self.metric in self.constant)
 
     def _row(self, e: Entrant) -> dict[str, Any]:
         pair = self.pairs.get(e.name)
         test = None if pair is None else pair.tests[0]
-        low, high = e.found.get("intervals", {}).get(self.metric) or (None, None)
+        value, low, high = score_of(e.found, self.metric)
         what = f"{next(iter(self.pairs.values())).tests[0].measure} behind" if self.pairs else "behind"
         gap = None if test is None else abs(test.difference) if pair and pair.ahead != e.name else -abs(test.difference)
         ece = {"ECE": e.found["scores"].get("ECE")} if "ECE" in self.entrants[0].found["scores"] else {}
         return {
-            **{"model": e.name, self.metric: e.found["scores"].get(self.metric), "low": low, "high": high},
+            **{"model": e.name, self.metric: value, "low": low, "high": high},
             **{what: gap, "p": None if test is None else test.p, **ece},
             **{"seconds": round(e.seconds, 3), "kB": round(e.size / 1024, 1)},
         }
@@ -144,13 +141,8 @@ class Leaderboard(Result):
             yield f"{name} was left out: {why}"
 
     def figure(self) -> Figure:
-        def row(name: str, value: float | None, ends: Any) -> tuple[Any, ...]:
-            return (name, np.nan if value is None else value, *(ends or (None, None)))
-
-        rows = [
-            row(e.name, e.found["scores"].get(self.metric), e.found.get("intervals", {}).get(self.metric))
-            for e in self.entrants
-        ]
+        scores = {e.name: score_of(e.found, self.metric) for e in self.entrants}
+        rows = [(name, np.nan if value is None else value, *ends) for name, (value, *ends) in scores.items()]
         line = self.constant.get(self.metric)
         return plots.whiskers({f"{self.metric} (line: baseline)": rows}, title=self._heading, at=line)
 
@@ -207,7 +199,7 @@ def compare(
     folder = Path(run or new_path("compare", data))
     entrants, left_out = _entrants(config, folder, models, watch, cost)
     metric = metric_of([e.job for e in entrants], metric)
-    begin(folder / ASKED, {**asked, "config": {k: v for k, v in asdict(config).items() if v is not None}})
+    begin(folder / ASKED, asked, config)
     try:
         rows = parts(entrants[0].job, folds)
         done = judge(entrants, left_out, clock, rows, watch)

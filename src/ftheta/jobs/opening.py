@@ -152,19 +152,20 @@ def _ordered(dataset: Dataset, config: Config) -> Dataset:
         name = str(dates[0]) if len(dates) == 1 else ""
     if not name:
         return dataset
-    if not hasattr(x, "columns") or name not in x.columns:
-        raise _unknown("--time-column", name, dataset, {config.target, config.group})
+    _need("--time-column", name, dataset, {config.target, config.group})
     order = np.argsort(np.asarray(x[name]), kind="stable")
     y = None if dataset.y is None else np.asarray(dataset.y)[order]
     note = () if (np.diff(order) == 1).all() else (f"rows are in the order of {name!r}",)
     return replace(dataset, x=x.iloc[order].reset_index(drop=True), y=y, notes=(*dataset.notes, *note))
 
 
-def _unknown(option: str, name: str, dataset: Dataset, used: set[str]) -> InputError:
-    """That an option names none of the columns; those that are used for something else are not proposed."""
+def _need(option: str, name: str, dataset: Dataset, used: set[str]) -> None:
+    """Refuse an option that names none of the columns; those that are used for something else are not proposed."""
+    if hasattr(dataset.x, "columns") and name in dataset.x.columns:
+        return
     if name and name in used:
-        return InputError(f"{option} {name}: the column is used for something else already. Name another column.")
-    return InputError(f"{option}: {nearest('column', name, [n for n in dataset.feature_names if n not in used])}")
+        raise InputError(f"{option} {name}: the column is used for something else already. Name another column.")
+    raise InputError(f"{option}: {nearest('column', name, [n for n in dataset.feature_names if n not in used])}")
 
 
 def _takes_sequences(config: Config, card: Card) -> bool:
@@ -179,10 +180,10 @@ def _sequences(dataset: Dataset, config: Config, *, each_step: bool) -> Dataset:
     if not (config.group or hasattr(dataset.x, "columns")):
         return dataset  # of a folder or of arrays
     own = {"--group": config.group, "--time-column": config.time_column}
-    for option, name in own.items():
-        if name and (not hasattr(dataset.x, "columns") or name not in dataset.feature_names):
-            raise _unknown(option, name, dataset, {config.target, *own.values()} - {name})
     names = [name for name in own.values() if name]
+    for option, name in own.items():
+        if name:
+            _need(option, name, dataset, {config.target, *names} - {name})
     group, time = (dataset.x[name].convert_dtypes() if name else None for name in own.values())
     features = tuple(name for name in dataset.feature_names if name not in names)
     if not features:
@@ -197,8 +198,7 @@ def _sequences(dataset: Dataset, config: Config, *, each_step: bool) -> Dataset:
 def _grouped(dataset: Dataset, config: Config) -> Dataset:
     """Rows with the names of their groups, which are not learned from."""
     group = config.group
-    if not hasattr(dataset.x, "columns") or group not in dataset.feature_names:
-        raise _unknown("--group", group, dataset, {config.target, config.time_column})
+    _need("--group", group, dataset, {config.target, config.time_column})
     return replace(
         dataset,
         x=dataset.x.drop(columns=group),

@@ -51,9 +51,10 @@ class Block:
     images: list[dict[str, Any]] = field(default_factory=list)
 
 
-def render(**parts: Any) -> str:
+def render(*, sections: Mapping[str, Sequence[Block]], **parts: Any) -> str:
     """The page: title, lead, sections of blocks by their names, and what else `report.html.j2` shows."""
-    return _template().render(version=__version__, **parts)
+    shown = {name: blocks for name, blocks in sections.items() if blocks}
+    return _template().render(version=__version__, sections=shown, **parts)
 
 
 @cache

@@ -21,11 +21,11 @@ from ..catalog.cards import View
 from ..data.kinds import KINDS, histogram
 from ..errors import FThetaError
 from ..results import Table, counted, percent
+from ..tasks.base import LEVEL, Headline
 from . import files, pages
-from .cards import cards, number
 from .config import Config
 from .pages import Block, pairs, result_block, slug, table_html, upper
-from .runs import flat, versions
+from .runs import flat, score_of, versions
 
 ROWS, IMAGES, MAPS, COLUMNS = 10, 12, 6, 12  # of the worst predictions
 PARTS = {"train": "training"}
@@ -37,7 +37,10 @@ def page(trained: Any, times_tested: str = "") -> str:
     """The report of a TrainedRun; `times_tested` is a sentence about how often its test rows were used."""
     data, result = trained.facts, files.result(trained.run)
     made = _predictions(trained)
-    worst, views = _most_wrong(trained), {view.name: view for view in _views(trained)}
+    known = [catalog.VIEWS[name] for name in trained.available() if name in catalog.VIEWS]
+    replaced = {"curves", *(view.instead for view in known)}  # curves are under training
+    quick = [view for view in known if view.cost == "quick" and view.name not in replaced]
+    worst, views = _most_wrong(trained), {view.name: view for view in sorted(quick, key=lambda view: view.order)}
     first, where = _picture(trained, made, views, worst)
     shown = [_explained(trained, views.pop(name)) for name, view in list(views.items()) if view.order < FIRST]
     sections = {
@@ -54,11 +57,11 @@ def page(trained: Any, times_tested: str = "") -> str:
     return pages.render(
         title=_title(trained, result),
         lead=_lead(trained, result),
-        cards=cards(trained, result),
+        cards=_cards(trained, result),
         verdict=result.get("verdict", ""),
         leaks=data["leaks"],
         untested=untested if result["part"] == "training rows" else [],
-        sections={name: blocks for name, blocks in sections.items() if blocks},
+        sections=sections,
     )
 
 
@@ -102,20 +105,57 @@ def _picture(
     return ([] if first is None else [made.pop(first)()]), None
 
 
-def _interval(result: Mapping[str, Any], name: str) -> str:
-    found = result.get("intervals", {}).get(name)
-    return "none" if found is None else f"{number(found[0])} to {number(found[1])}"
+def _cards(trained: Any, result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the template shows of each headline of the task; the first has a picture of interval and baseline."""
+    answers = files.answers(trained.run)
+    found = trained.task.headlines(result["scores"], answers["y"], answers)
+    known = [line for line in found if result["scores"].get(line.score) is not None]
+    return [_card(line, result, drawn=i == 0) for i, line in enumerate(known)]
+
+
+def _card(line: Headline, result: Mapping[str, Any], *, drawn: bool) -> dict[str, Any]:
+    value, *ends = score_of(result, line.score)
+    simple = result.get("baseline")
+    base = simple["scores"].get(line.score) if simple else None
+    linear = (simple["linear"] or {}).get(line.score) if simple else None
+    between = (
+        f"{percent(result.get('level', LEVEL))}: {line.show(ends[0])} to {line.show(ends[1])}"
+        if ends[0] is not None
+        else ""
+    )
+    others = {} if simple is None else {simple["name"]: base if drawn else None, "linear model": linear}
+    notes = [between, line.note, *(f"{name}: {line.show(v)}" for name, v in others.items() if v is not None)]
+    notes = [note.replace("± ", "") if note != line.note else note for note in notes if note]
+    low, high = ends if ends[0] is not None else (value, value)
+    marks = [v for v in (value, low, high, base) if v is not None]
+    start, span = min(marks), (max(marks) - min(marks)) or 1.0
+    mark = None
+    if drawn and (ends[0] is not None or base is not None):
+        at = {name: 8 + 84 * (v - start) / span for name, v in {"value": value, "low": low, "high": high}.items()}
+        mark = at | {"base": None if base is None else 8 + 84 * (base - start) / span}
+        mark["says"] = "; ".join([f"{line.title} {line.show(value)}", *notes])
+    return {"title": line.title, "value": line.show(value), "notes": notes, "mark": mark}
+
+
+def _number(value: float | None) -> str:
+    """As tables show it."""
+    return "none" if value is None else Table({"": [value]}).text().split("\n")[-1]
 
 
 def _result(result: Mapping[str, Any], times_tested: str) -> list[Block]:
     level = f"; {percent(result['level'])} confidence" if "level" in result else ""
     scores, method, simple = result["scores"], result.get("method", {}), result.get("baseline")
     columns = {"metric": list(scores), "value": list(scores.values())}
-    columns["confidence interval"] = [_interval(result, name) for name in scores]
+    ends = [score_of(result, name)[1:] for name in scores]
+    columns["confidence interval"] = [
+        "none" if low is None else f"{_number(low)} to {_number(high)}" for low, high in ends
+    ]
     if simple:
         columns["baseline"] = [simple["scores"].get(name) for name in scores]
         columns |= {"linear": [simple["linear"].get(name) for name in scores]} if simple["linear"] else {}
-    columns["method"] = ["" if _interval(result, name) == "none" else str(method.get(name, "")) for name in scores]
+    columns["method"] = [
+        "" if low is None else str(method.get(name, "")) for name, (low, _) in zip(scores, ends, strict=True)
+    ]
     of = f"; baseline: {simple['name']}" if simple else ""
     caption = f"{upper(result['part'])}, {counted(result['rows'], 'row')}{level}{of}."
     return [Block("All scores", html=table_html(Table(columns, caption))), Block(text=times_tested)]
@@ -218,14 +258,6 @@ def _table(facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, x: Any
 
 
 # ---- inside, data, repetition
-
-
-def _views(trained: Any) -> list[View]:
-    """Quick explanations that the model can give, in their order; curves are under training."""
-    found = [catalog.VIEWS[name] for name in trained.available() if name in catalog.VIEWS]
-    replaced = {"curves", *(view.instead for view in found)}
-    quick = [view for view in found if view.cost == "quick" and view.name not in replaced]
-    return sorted(quick, key=lambda view: view.order)
 
 
 def _explained(trained: Any, view: View) -> Block:

@@ -100,13 +100,18 @@ def _tested(run: Run) -> tuple[bytes, str, str]:
         return b"", "", ""
 
 
+def score_of(found: Mapping[str, Any], metric: str) -> tuple[Any, Any, Any]:
+    """Value, low and high of a score; None where there is none."""
+    low, high = found.get("intervals", {}).get(metric) or (None, None)
+    return found["scores"].get(metric), low, high
+
+
 def result_table(found: Mapping[str, Any]) -> Table:
     """One row per metric, with what the simplest answer scores; None where no interval could be computed."""
-    values, intervals, baseline = found["scores"], found.get("intervals", {}), found.get("baseline")
-    ends = [intervals.get(name) or (None, None) for name in values]
-    columns = {"metric": list(values), "value": list(values.values())}
-    columns |= {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
-    columns |= {} if baseline is None else {"baseline": [baseline["scores"].get(name) for name in values]}
+    names, baseline = list(found["scores"]), found.get("baseline")
+    values, low, high = map(list, zip(*(score_of(found, name) for name in names), strict=True))
+    columns = {"metric": names, "value": values, "low": low, "high": high}
+    columns |= {} if baseline is None else {"baseline": [baseline["scores"].get(name) for name in names]}
     level = f"; intervals of {100 * found['level']:g} % confidence" if "level" in found else ""
     of = "" if baseline is None else f"; baseline: {baseline['name']}"
     how = f": {found['how']}" if "how" in found else ""

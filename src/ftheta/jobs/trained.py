@@ -26,9 +26,8 @@ from ..results import Result, Table
 from ..store import Run, write_atomic, write_folder
 from ..tasks import Task, tasks_of
 from . import files
-from .baseline import Scored, errors_by
+from .baseline import Scored, errors_by, threshold
 from .config import Config, merge
-from .next_steps import repeated, threshold
 from .opening import Reader, Rows, open_data
 from .prepare import EXPLAINED, Prepared, Split, digest, encoded, explained_step, fitted_rows, watches
 from .runs import find_run, result_table, resume_command, times_tested, verdicts
@@ -170,7 +169,9 @@ class TrainedRun:
         made = self.task.predict(self.model, rows.X, self.facts["classes"], files.interval(self.run))
         if (lines := self.task.lines(made)) is not None:
             rows = rows._replace(names={name: np.asarray(cells)[lines] for name, cells in rows.names.items()})
-        frame = pd.DataFrame({**rows.names, **_identifiers(self.encoder, rows.x), **self.task.columns(made)})
+        plans = [p for p in getattr(self.encoder, "plans_", []) if p.kind == "dropped" and "identifier" in p.why]
+        own = {p.name: rows.x[p.name].convert_dtypes().array for p in plans}  # integers without a fraction
+        frame = pd.DataFrame({**rows.names, **own, **self.task.columns(made)})
         return Answers(made, frame, [*rows.notes, *self.task.notes(made)], rows)
 
     def _continued(self, file: Path | str | None, horizon: int | None, layout: dict[str, Any]) -> Answers:
@@ -207,9 +208,12 @@ class TrainedRun:
     def _seen(self, X: Any) -> int:
         """How many rows are rows that it learned from; 0 where those are not there."""
         try:
-            return repeated(self.learned_from(all_rows=True)[0], X)
+            both = self.learned_from(all_rows=True)[0], X
         except FThetaError:
             return 0
+        flat = (pd.DataFrame(np.asarray(x).reshape(len(x), -1)) for x in both)
+        own, new = (pd.util.hash_pandas_object(frame, index=False) for frame in flat)  # pyright: ignore[reportAttributeAccessIssue]
+        return int(np.isin(new, own).sum())
 
     def sample(self, n: int = 64, *, seed: int = 0, **how: Any) -> np.ndarray:
         """n new rows, in the numbers of the model; `how` are options of the model's `sample`, e.g. steps."""
@@ -381,9 +385,3 @@ class TrainedRun:
 def open(run: Run | Path | str) -> TrainedRun:  # noqa: A001
     """The run of a path, an id, or "last"."""
     return TrainedRun(run if isinstance(run, Run) else find_run(str(run)))
-
-
-def _identifiers(encoder: Any, x: Any) -> dict[str, Any]:
-    """The columns that training left out as identifiers; integers are written without a fraction."""
-    plans = [p for p in getattr(encoder, "plans_", []) if p.kind == "dropped" and "identifier" in p.why]
-    return {p.name: x[p.name].convert_dtypes().array for p in plans}

@@ -29,15 +29,14 @@ from ..catalog import nearest
 from ..errors import InputError
 from ..measure import Comparison
 from ..selection import Range, Search, Trials, space_of, trials_of
-from ..selection.search import FAILS, SEARCHES, Report, optuna
+from ..selection.search import FAILS, SEARCHES, optuna
 from ..selection.space import written
-from ..selection.together import stacks, values_of
+from ..selection.tune import Folds
 from ..store import Run, write_atomic
 from ..tasks.base import Predictions
-from .asked import begin, given
 from .config import Config, merge, settings_of
 from .crossval import FOLDS, Fold, answered, fold, fresh, joined, metric_of, opened, parts
-from .entrants import Clock, Entrant, judge
+from .entrants import Clock, Entrant, begin, given, judge
 from .prepare import Prepared, prepare
 from .runs import new_path
 from .train import Watcher, train
@@ -182,10 +181,11 @@ def _searched(
     """Searches one after the other; one alone adopts any gain on other folds, several only one beyond noise."""
     several, sign = len(rounds) > 1, -1 if measure.lower_is_better(asked["metric"]) else 1
     if several:
-        _begin(folder, asked, {"round": [{"goal": r.goal, **_plain(r.parts)} for r in rounds]}, job)
+        space = {"round": [{"goal": r.goal, **_plain(r.parts)} for r in rounds]}
+        begin(folder / FILE, {**asked, "space": space}, job.config)
     for k, stage in enumerate(rounds, 1):
         place = folder / f"round-{k}" if several else folder
-        _begin(place, asked, _plain(stage.space), job)
+        begin(place / FILE, {**asked, "space": _plain(stage.space)}, job.config)
         with _helpers(place, processes - 1):
             search = _work(job, stage.space, place, asked, watch)
         watch.say("wait", "trying the best point and what was before on other folds")
@@ -196,11 +196,6 @@ def _searched(
         log = {"goal": stage.goal or str(k), **{name: list(part) for name, part in stage.parts.items()}, "fixed": fixed}
         log |= {"best": found.best_point, "tuned": scores[0], "before": scores[1], "adopted": bool(adopted)}
         yield Round(found, pair, job, {**log, "p": None if pair is None else pair.tests[0].p})
-
-
-def _begin(folder: Path, asked: Mapping[str, Any], space: Mapping[str, Any], job: Prepared) -> None:
-    config = {k: v for k, v in asdict(job.config).items() if v is not None}
-    begin(folder / FILE, {**asked, "space": space, "config": config})
 
 
 def _plain(space: Mapping[str, Any]) -> dict[str, Any]:
@@ -260,13 +255,6 @@ def _with(job: Prepared, point: Mapping[str, Any]) -> Prepared:
     return prepare(replace(config, training={**config.training, **training}), dataset=job.dataset)
 
 
-def _tried(job: Prepared, point: Mapping[str, Any]) -> Prepared | InputError:
-    try:
-        return _with(job, point)
-    except InputError as error:
-        return error
-
-
 def _score(job: Prepared, found: list[Fold], metric: str) -> float:
     _, y, answers = joined(found)
     value = job.task.score(y, answers, seed=job.config.seed)["scores"].get(metric)
@@ -275,39 +263,25 @@ def _score(job: Prepared, found: list[Fold], metric: str) -> float:
 
 def _work(job: Prepared, space: Mapping[str, Any], folder: Path, asked: Mapping[str, Any], watch: Watcher) -> Search:
     """Try points until the search ends."""
-    metric, maximize = asked["metric"], not measure.lower_is_better(asked["metric"])
-    search = Search(
-        space, search=asked["search"], seed=job.config.seed, maximize=maximize, journal=folder / JOURNAL,
-        first=_default(job, space),
-    )  # fmt: skip
+    metric, first = asked["metric"], _default(job, space)
+    how: dict[str, Any] = {"search": asked["search"], "seed": job.config.seed, "journal": folder / JOURNAL}
+    search = Search(space, maximize=not measure.lower_is_better(metric), first=first, **how)
     rows = [opened(job, *each) for each in parts(job, asked["folds"])]
 
-    def value(point: Mapping[str, Any], report: Report) -> float:
-        trial, found = _with(job, point), []
-        for each in rows:
-            found.append(answered(trial, each, fresh(trial).fit(**each.fit)))
-            report(_score(job, found, metric))
-        return _score(job, found, metric)
-
-    def together(points: list[dict[str, Any]]) -> list[Any]:
-        trials = [_tried(job, point) for point in points]
-        fits = [(fresh(trial), each.fit) for trial in trials if isinstance(trial, Prepared) for each in rows]
-        found = iter(
-            values_of(fits, len(rows), lambda k, m: answered(job, rows[k], m), lambda f: _score(job, f, metric))
-        )
-        return [next(found) if isinstance(trial, Prepared) else trial for trial in trials]
-
     def heard(trial: Any) -> None:
-        done = trials_of(search, metric, maximize)
+        done = trials_of(search, metric)
         best = f"; best {metric} {done.values[done.best]:.4g}" if "complete" in done.states else ""
         if trial.number % 10 == 0 or (best and trial.number == done.best):
             watch.say("wait", f"trial {trial.number + 1} of {asked['trials']}{best}")
 
+    folds = Folds(
+        lambda point: fresh(_with(job, point)),
+        [each.fit for each in rows],
+        lambda k, model: answered(job, rows[k], model),
+        lambda found: _score(job, found, metric),
+    )
     with warnings.catch_warnings(action="ignore", category=UserWarning):  # the training at the end gives them
-        if stacks(job.estimator, rows[0].fit["X"], len(rows)):
-            search.run_together(together, asked["trials"], seconds=asked["seconds"], heard=heard)
-        else:
-            search.run(value, asked["trials"], seconds=asked["seconds"], heard=heard)
+        folds.run(search, job.estimator, asked["trials"], seconds=asked["seconds"], heard=heard)
     return search
 
 
@@ -321,7 +295,7 @@ def _default(job: Prepared, space: Mapping[str, Any]) -> tuple[dict[str, Any], .
 def _inside(value: Any, where: Any) -> bool:
     if isinstance(where, Range):
         return isinstance(value, int | float) and where.low <= value <= where.high
-    return value is not None and json.dumps(value, default=str) in [json.dumps(v, default=str) for v in where]
+    return value is not None and written(value) in map(written, where)
 
 
 def improved(first: Entrant, metric: str, folds: int, clock: Clock, watch: Watcher) -> list[Entrant]:
@@ -332,10 +306,10 @@ def improved(first: Entrant, metric: str, folds: int, clock: Clock, watch: Watch
     except InputError:
         return []
     plain = {"trials": TRIALS, "search": "tpe", "metric": metric, "folds": folds}
-    begin(folder / FILE, plain)
+    begin(folder / FILE, plain, job.config)
     plain["seconds"] = clock.left / 2
-    found = trials_of(_work(job, space, folder, plain, watch), metric, not measure.lower_is_better(metric))
-    if "complete" not in found.states:
+    found = trials_of(_work(job, space, folder, plain, watch), metric)
+    if not found.complete.any():
         return []
     made = Entrant(_with(job, found.best_point), Run(folder / "best"))
     made.name, rows = f"{first.name} tuned", parts(job, folds, "confirm")
@@ -346,25 +320,19 @@ def _confirmed(
     job: Prepared, search: Search, asked: Mapping[str, Any]
 ) -> tuple[Trials, Comparison | None, tuple[float, float], Prepared]:
     """The trials; the best point and what was before on other folds: their comparison and scores; the best training."""
-    metric = asked["metric"]
-    found = trials_of(search, metric, not measure.lower_is_better(metric))
-    if "complete" not in found.states:
-        raise InputError(f"None of {len(found.points)} trials could be trained{found.why}. Check the space.")
+    metric, found = asked["metric"], trials_of(search, asked["metric"])
     tuned, rows = _with(job, found.best_point), parts(job, asked["folds"], "confirm")
-    made = [_predicted(each, rows) for each in (tuned, job)]
-    worst = np.inf if measure.lower_is_better(metric) else -np.inf
-    scores = [job.task.score(*m, seed=job.config.seed)["scores"][metric] if m else worst for m in made]
-    (y, own), (_, other) = (m or (None, None) for m in made)
+    made: list[tuple[Any, Predictions]] = []
+    for each in (tuned, job):
+        try:
+            made.append(joined([fold(each, *r) for r in rows])[1:])
+        except FAILS:  # it cannot be trained
+            made.append((None, {}))
+    worst = -np.inf if search.maximize else np.inf
+    scores = [job.task.score(*m, seed=job.config.seed)["scores"][metric] if m[1] else worst for m in made]
+    (y, own), (_, other) = made
     pair = job.task.compare(y, own, other, ("tuned", "default")) if own and other else None
     return found, pair, (scores[0], scores[1]), tuned
-
-
-def _predicted(job: Prepared, rows: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, Predictions] | None:
-    """Targets and predictions of all folds; None where the model cannot be trained."""
-    try:
-        return joined([fold(job, *r) for r in rows])[1:]
-    except FAILS:
-        return None
 
 
 # ---- several processes

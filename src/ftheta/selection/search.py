@@ -14,8 +14,9 @@ import os
 import secrets
 import socket
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from itertools import count
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -71,7 +72,7 @@ class Search:
     ) -> None:
         if search not in SEARCHES:
             raise InputError(nearest("search", search, SEARCHES))
-        self.space, self.search, self.seed = dict(space), search, seed
+        self.space, self.search, self.seed, self.maximize = dict(space), search, seed, maximize
         self.engine, self.journal, self.n_first = optuna(), journal, len(first)
         self.worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         pruner = self.engine.pruners.PercentilePruner(KEPT, n_startup_trials=STARTUP, n_warmup_steps=1)
@@ -87,7 +88,7 @@ class Search:
             if journal is None:
                 raise
             raise FileFormatError(f"{journal} is damaged: {error}. Remove it, or search in another folder.") from None
-        with self._locked():
+        with self._lock():
             if not self.study.get_trials(deepcopy=False):
                 for point in first:
                     self.study.enqueue_trial(self._stored(point))
@@ -95,69 +96,45 @@ class Search:
     def _storage(self) -> Any:
         if self.journal is None:
             return None
-        from filelock import FileLock
+        file, storages = str(self.journal), self.engine.storages
+        return storages.JournalStorage(storages.journal.JournalFileBackend(file, lock_obj=self._lock("")))
 
-        storages, lock = self.engine.storages, FileLock(f"{self.journal}.lock")  # ends with the process that holds it
-        return storages.JournalStorage(storages.journal.JournalFileBackend(str(self.journal), lock_obj=lock))
-
-    @contextmanager
-    def _locked(self, name: str = "ask") -> Iterator[None]:
-        """Held by one process at a time."""
+    def _lock(self, name: str = ".ask", timeout: float = -1) -> Any:
+        """Held by one process at a time; it ends with the process."""
         if self.journal is None:
-            yield
-            return
+            return nullcontext()
         from filelock import FileLock
 
-        with FileLock(f"{self.journal}.{name}.lock"):
-            yield
+        return FileLock(f"{self.journal}{name}.lock", timeout)
 
     # ---- trials
 
     def run(
         self,
-        measure: Callable[[dict[str, Any], Report], float],
+        measure: Callable[..., Any],
         trials: int,
         *,
+        together: bool = False,
         seconds: float = float("inf"),
         heard: Callable[[Any], object] = lambda trial: None,
     ) -> None:
         """Try points until there are so many trials, or the time is over.
 
         Args:
-            measure: Gives the value of a point; calls its second argument with the value so far.
+            measure: Gives the value of a point, and calls its second argument with the value so far; or `together`
+                those of a list of points, each a value or an error.
             trials: Of all processes together.
+            together: Whether many points are measured at once. Those of TPE follow from the values before them, so
+                they come one by one.
             seconds: After which no trial begins.
             heard: Hears each trial that ends.
         """
-
-        def one(asked: list[Any], points: list[dict[str, Any]]) -> list[Any]:
-            try:
-                return [measure(points[0], self._report(asked[0]))]
-            except (*FAILS, self.engine.TrialPruned) as error:
-                return [error]
-
-        self._run(one, trials, 1, seconds, heard)
-
-    def run_together(
-        self,
-        measure: Callable[[list[dict[str, Any]]], list[Any]],
-        trials: int,
-        *,
-        seconds: float = float("inf"),
-        heard: Callable[[Any], object] = lambda trial: None,
-    ) -> None:
-        """The same for a function that gives the values of many points, or the error of a point.
-
-        Points of TPE follow from the values before them, so they come one by one.
-        """
-        self._run(lambda _, points: measure(points), trials, 1 if self.search == "tpe" else BATCH, seconds, heard)
-
-    def _run(self, measure: Any, trials: int, size: int, seconds: float, heard: Callable[[Any], object]) -> None:
-        end = monotonic() + seconds
-        with self._locked(self.worker):
+        end, size = monotonic() + seconds, BATCH if together and self.search != "tpe" else 1
+        with self._lock(f".{self.worker}"):
             while monotonic() < end and (asked := [t for t in (self._ask(trials) for _ in range(size)) if t]):
+                points = [suggest(t, self.space) for t in asked]
                 try:
-                    values = measure(asked, [suggest(t, self.space) for t in asked])
+                    values = measure(points) if together else [self._one(measure, asked[0], points[0])]
                 except BaseException:
                     for trial in asked:
                         self._put_back(trial.number)
@@ -166,15 +143,19 @@ class Search:
                     self._tell(trial, value)
                     heard(self.study.get_trials(deepcopy=False)[trial.number])
 
-    def _report(self, trial: Any) -> Report:
-        stage = iter(range(10**6))
+    def _one(self, measure: Callable[..., float], trial: Any, point: dict[str, Any]) -> Any:
+        """The value of a point, or the error that ended it."""
+        stage = count()
 
         def report(value: float) -> None:
             trial.report(value, next(stage))
             if trial.should_prune():
                 raise self.engine.TrialPruned
 
-        return report
+        try:
+            return measure(point, report)
+        except (*FAILS, self.engine.TrialPruned) as error:
+            return error
 
     def _tell(self, trial: Any, value: Any) -> None:
         """A value, or why there is none: it ended early, or it could not be trained."""
@@ -190,7 +171,7 @@ class Search:
 
     def _ask(self, trials: int) -> Any:
         """The next trial; None where there are enough."""
-        with self._locked(), warnings.catch_warnings(action="ignore"):  # of samplers that are experimental
+        with self._lock(), warnings.catch_warnings(action="ignore"):  # of samplers that are experimental
             self._take_up()
             states = self.engine.trial.TrialState
             known = self.study.get_trials(deepcopy=False)
@@ -244,12 +225,10 @@ class Search:
 
     def _lives(self, worker: str) -> bool:
         """Whether a process still holds its lock."""
-        from filelock import FileLock, Timeout
-
         try:
-            with FileLock(f"{self.journal}.{worker}.lock", timeout=0):
+            with self._lock(f".{worker}", timeout=0):
                 return False
-        except Timeout:
+        except TimeoutError:
             return True
 
     def _put_back(self, number: int) -> None:

@@ -85,15 +85,15 @@ _ENDS = ("low", "high")
 
 def suggest(trial: Any, space: Space) -> dict[str, Any]:
     """A point of the space, chosen by an Optuna trial."""
-    return {name: _suggest(trial, name, where) for name, where in space.items()}
-
-
-def _suggest(trial: Any, name: str, where: Range | Sequence[Any]) -> Any:
-    if isinstance(where, Range):
-        pick = trial.suggest_int if where.whole else trial.suggest_float
-        return pick(name, where.low, where.high, log=where.log)
-    values = {written(value): value for value in where}
-    return values[trial.suggest_categorical(name, list(values))]
+    point: dict[str, Any] = {}
+    for name, where in space.items():
+        if isinstance(where, Range):
+            pick = trial.suggest_int if where.whole else trial.suggest_float
+            point[name] = pick(name, where.low, where.high, log=where.log)
+        else:
+            values = {written(value): value for value in where}
+            point[name] = values[trial.suggest_categorical(name, list(values))]
+    return point
 
 
 def written(value: Any) -> str:
@@ -117,10 +117,11 @@ def _between(low: float, high: float, u: float, *, log: bool) -> float:
 
 def grid(space: Space, points: int = 4) -> list[dict[str, Any]]:
     """Every combination of choices and of so many evenly spaced numbers of each range."""
-    each = [where if not isinstance(where, Range) else _spaced(where, points) for where in space.values()]
+    each: list[Sequence[Any]] = []
+    for where in space.values():
+        if isinstance(where, Range):
+            steps = [_between(where.low, where.high, k / (points - 1), log=where.log) for k in range(points)]
+            each.append(sorted(set(map(round, steps))) if where.whole else steps)
+        else:
+            each.append(where)
     return [dict(zip(space, values, strict=True)) for values in product(*each)]
-
-
-def _spaced(where: Range, points: int) -> list[float]:
-    steps = (_between(where.low, where.high, k / (points - 1), log=where.log) for k in range(points))
-    return sorted({round(x) for x in steps}) if where.whole else list(steps)

@@ -1,7 +1,8 @@
-"""`tune`: a search over the parameters of any scikit-learn estimator, judged by cross-validation."""
+"""`tune`: a search over the parameters of any scikit-learn estimator, judged by cross-validation. Small networks that
+differ in seed, rate, batch size and penalties only are trained all at once."""
 
-from collections.abc import Callable, Mapping
-from itertools import product
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing as taken
 
-from ..errors import InputError
+from ..errors import InputError, NonFiniteError
 from ..results import Table
-from .search import Report, Search
+from .search import FAILS, Report, Search
 from .space import Space, space_of, written
-from .together import stacks, values_of
 from .tuned import Trials, trials_of
+
+Fit = tuple[Any, Mapping[str, Any]]  # an estimator, and what its `fit` takes
+TOGETHER, NUMBERS = 200, 2**24  # fits of a stack, and numbers of X of all of them
 
 
 class Tuned(Trials):
@@ -36,7 +39,7 @@ class Tuned(Trials):
     def cv_results_(self) -> dict[str, Any]:
         """Columns of a data frame, one row per trial."""
         sign = 1 if self.maximize else -1
-        values = np.where([state == "complete" for state in self.states], sign * self.values, -np.inf)
+        values = np.where(self.complete, sign * self.values, -np.inf)
         rank = 1 + np.array([(values > value).sum() for value in values])
         each = {f"param_{name}": [p.get(name) for p in self.points] for name in self.space}
         found = {"params": list(self.points), **each, "mean_test_score": self.values, "rank_test_score": rank}
@@ -106,27 +109,12 @@ def tune(
     def fit_of(rows: Any) -> dict[str, Any]:
         return {"X": taken(X, rows)} | ({} if y is None else {"y": taken(y, rows)})
 
-    def score(model: Any, rows: Any) -> float:
-        return scorer(model, *fit_of(rows).values())
+    def score(k: int, model: Any) -> float:
+        return scorer(model, *fit_of(parts[k][1]).values())
 
-    def measure(point: Mapping[str, Any], report: Report) -> float:
-        scores: list[float] = []
-        for learn, held in parts:
-            scores.append(score(made_from(point).fit(**fit_of(learn)), held))
-            report(float(np.mean(scores)))
-        return float(np.mean(scores))
-
-    def together(points: list[dict[str, Any]]) -> list[Any]:
-        fits = [(made_from(point), fit_of(learn)) for point, (learn, _) in product(points, parts)]
-        return values_of(fits, len(parts), lambda k, model: score(model, parts[k][1]), np.mean)
-
-    if stacks(estimator, X, len(parts)):
-        made.run_together(together, trials, seconds=seconds)
-    else:
-        made.run(measure, trials, seconds=seconds)
-    found = trials_of(made, "score", True)
-    if "complete" not in found.states:
-        raise InputError(f"None of {len(found.points)} trials could be trained{found.why}. Check the space.")
+    folds = Folds(made_from, [fit_of(learn) for learn, _ in parts], score, lambda scores: float(np.mean(scores)))
+    folds.run(made, estimator, trials, seconds=seconds)
+    found = trials_of(made, "score")
     return Tuned(**vars(found), best_estimator_=made_from(found.best_point).fit(**fit_of(slice(None))))
 
 
@@ -149,3 +137,86 @@ def nested(estimator: Any, X: Any, y: Any, space: Space | None = None, *, outer:
     said = f"{np.mean(scores):.4g} with standard deviation {np.std(scores, ddof=1):.2g} on rows held out"
     columns |= {name: [point[name] for point in points] for name in points[0]}
     return Table(columns, f"{said}; {np.mean(inner):.4g} on the folds that chose the points")
+
+
+# ---- fold by fold, or all at once
+
+
+@dataclass(frozen=True)
+class Folds:
+    """How a point is measured."""
+
+    make: Callable[[Mapping[str, Any]], Any]  # the estimator of a point
+    fits: Sequence[Mapping[str, Any]]  # what `fit` takes, for each fold
+    score: Callable[[int, Any], Any]  # what the model of a fold gives for the rows held out
+    join: Callable[[list[Any]], float]  # the value of some folds
+
+    def run(self, search: Search, model: Any, trials: int, **how: Any) -> None:
+        """Search; copies of the model are trained at once if they are small networks, judged by their rows."""
+        X = self.fits[0]["X"]
+        small = isinstance(X, np.ndarray) and X.ndim == 2 and X.size * len(self.fits) <= NUMBERS
+        together = small and hasattr(model, "prepare")
+        search.run(self.values if together else self.value, trials, together=together, **how)
+
+    def value(self, point: Mapping[str, Any], report: Report) -> float:
+        """The value of a point, told fold by fold."""
+        model, found = self.make(point), []
+        for k, data in enumerate(self.fits):
+            copy: Any = clone(model)
+            found.append(self.score(k, copy.fit(**data)))
+            report(self.join(found))
+        return self.join(found)
+
+    def values(self, points: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """The value of each point, or the error of one that cannot be trained."""
+        from ..train import threads
+
+        made, k = [_tried(self.make, point) for point in points], len(self.fits)
+        good = [model for model in made if not isinstance(model, Exception)]
+        models = _fitted([(clone(model), data) for model in good for data in self.fits])
+        each = iter([models[i : i + k] for i in range(0, len(models), k)])
+        with threads(1):  # a few rows each
+            return [m if isinstance(m, Exception) else _tried(self._joined, next(each)) for m in made]
+
+    def _joined(self, models: Sequence[Any]) -> float:
+        for error in models:
+            if isinstance(error, Exception):
+                raise error
+        return self.join([self.score(k, model) for k, model in enumerate(models)])
+
+
+def _tried(make: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """What a function gives, or the error of settings that cannot be trained."""
+    try:
+        return make(*given, **named)
+    except FAILS as error:
+        return error
+
+
+def _fitted(fits: Sequence[Fit]) -> list[Any]:
+    """Fitted estimators, or the error of one that could not be."""
+    from ..train.many import OWN
+
+    groups: dict[str, list[int]] = {}
+    for i, (model, data) in enumerate(fits):
+        shared = {k: v for k, v in sorted(model.get_params().items()) if k not in (*OWN, "training")}
+        groups.setdefault(f"{shared} {np.shape(data['X'])[1:]}", []).append(i)
+    made: dict[int, Any] = {}
+    for group in groups.values():
+        for k in range(0, len(group), TOGETHER):
+            some = group[k : k + TOGETHER]
+            made |= zip(some, _stack([fits[i] for i in some]), strict=True)
+    return [made[i] for i in range(len(fits))]
+
+
+def _stack(fits: Sequence[Fit]) -> list[Any]:
+    """All at once; a loop, where a stack is refused."""
+    from ..train import fit_many
+    from ..train.many import LOST, OWN
+
+    try:
+        problems = [{**data, **{name: model.get_params()[name] for name in OWN}} for model, data in fits]
+        fitted = fit_many(fits[0][0], problems)
+    except FAILS:  # refused together, or one of them alone
+        return [_tried(model.fit, **data) for model, data in fits]
+    return [NonFiniteError(why) if (why := model.stop_reason_).startswith(LOST) else model for model in fitted]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
 from ..plots import GREY, PALETTE, Figure, canvas, drawn
 from ..results import Result, Table
 from .search import Search, optuna
@@ -30,8 +31,8 @@ class Trials(Result):
     def importance(self) -> Mapping[str, float]:
         """Share of the variance of the values that each parameter explains, by the trees of fANOVA; empty with few
         trials, or where nothing varies."""
-        complete = [value for value, state in zip(self.values, self.states, strict=True) if state == "complete"]
-        if len(complete) < MIN_TRIALS or len(set(complete)) < 2 or len(self.space) < 2:
+        values = self.values[self.complete]
+        if len(values) < MIN_TRIALS or len(set(values)) < 2 or len(self.space) < 2:
             return {}
         importance = optuna().importance
         return importance.get_param_importances(self.study, evaluator=importance.FanovaImportanceEvaluator(seed=0))
@@ -43,11 +44,16 @@ class Trials(Result):
         return next((f": {error.rstrip('.')}" for error in errors if error), "")
 
     @property
+    def complete(self) -> np.ndarray:
+        """Whether each trial has its value: (T,)."""
+        return np.array(self.states) == "complete"
+
+    @property
     def best(self) -> int:
         """Row of the best trial that is complete."""
-        complete = np.array([state == "complete" for state in self.states])
-        values = np.where(complete, self.values if self.maximize else -self.values, -np.inf)
-        return int(np.nanargmax(values))
+        if not self.complete.any():
+            raise InputError(f"None of {len(self.points)} trials could be trained{self.why}. Check the space.")
+        return int(np.nanargmax(np.where(self.complete, self.values if self.maximize else -self.values, -np.inf)))
 
     @property
     def best_point(self) -> dict[str, Any]:
@@ -73,19 +79,18 @@ class Trials(Result):
         """The values trial by trial with the best so far, then each parameter against the value."""
         names = list(self.space)
         figure, (history, *slices) = canvas(1 + len(names), across=min(3, 1 + len(names)), width=3.2, height=2.7)
-        complete = np.array([state == "complete" for state in self.states])
-        number = np.arange(len(self.values))
+        number, complete = np.arange(len(self.values)), self.complete
         best = (np.fmax if self.maximize else np.fmin).accumulate(np.where(complete, self.values, np.nan))
         history.plot(number[complete], self.values[complete], "o", color=PALETTE[0], ms=4, alpha=0.6, label="trial")
         history.plot(number, best, color=PALETTE[1], drawstyle="steps-post", label="best so far")
         history.set(title="History", xlabel="trial", ylabel=self.metric)
         history.legend(loc="best")
         for axes, name in zip(slices, names, strict=True):
-            self._slice(axes, name, complete)
+            self._slice(axes, name)
         return figure
 
-    def _slice(self, axes: Any, name: str, complete: np.ndarray) -> None:
-        where, rows = self.space[name], np.flatnonzero(complete)
+    def _slice(self, axes: Any, name: str) -> None:
+        where, rows = self.space[name], np.flatnonzero(self.complete)
         cells = [self.points[t].get(name) for t in rows]
         ticks = [] if isinstance(where, Range) else [written(value) for value in where]
         x = cells if isinstance(where, Range) else [ticks.index(written(c)) for c in cells]
@@ -121,7 +126,7 @@ class Trials(Result):
         return " ".join([said, *failed, *self.edges])
 
 
-def trials_of(search: Search, metric: str, maximize: bool) -> Trials:
+def trials_of(search: Search, metric: str) -> Trials:
     """The trials of a search that have ended."""
     states = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
     ended = [
@@ -135,6 +140,6 @@ def trials_of(search: Search, metric: str, maximize: bool) -> Trials:
     values = np.array([np.nan if t.value is None else t.value for t in ended], dtype=float)
     seconds = np.array([t.duration.total_seconds() if t.duration else np.nan for t in ended])
     return Trials(
-        search.space, metric, maximize, tuple(map(point, ended)), values,
+        search.space, metric, search.maximize, tuple(map(point, ended)), values,
         tuple(states[t.state.name] for t in ended), seconds, search.study,
     )  # fmt: skip

@@ -22,8 +22,22 @@ from typing import Any, Literal, Self
 
 from ..errors import FileFormatError, InputError, RunError, StoreError
 from ._folder import NotAFile, take_lock
-from ._kept import LEFT, Kept
-from ._manifest import MANIFEST, METRICS, NAME, OWN, TWICE, Mark, compare, copy_of, line_of, mark_of, rows_of, sealed
+from ._kept import (
+    LEFT,
+    MANIFEST,
+    METRICS,
+    NAME,
+    OWN,
+    TWICE,
+    Kept,
+    Mark,
+    compare,
+    copy_of,
+    line_of,
+    mark_of,
+    rows_of,
+    sealed,
+)
 from .files import damaged, reported, strict_json, utf8, write_all
 from .tree import Tree, dump_tree, parse_tree
 

@@ -82,7 +82,7 @@ def article(outcome: Outcome) -> str:
         title=known.question,
         lead=f"Study {outcome.study}, measured on {outcome.date} in {outcome.seconds:,.0f} s.",
         verdict=_badges(findings) + " " + found,
-        sections={name: blocks for name, blocks in sections.items() if blocks},
+        sections=sections,
     )
 
 

@@ -6,7 +6,8 @@ replayed, and each tensor is checked, so that the message can name the first tha
 
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack
+from functools import partial
 from math import isfinite
 from typing import Any, NoReturn
 
@@ -68,9 +69,10 @@ def _replay_step(trainer: Any) -> tuple[tuple[str, str] | None, str]:
     rows = _rows(batches)
     found = _bad_rows(batches)
     seen: list[tuple[str, str]] = []
-    with _watch(trainer.objective, seen), _anomaly():
-        try:
-            trainer._update(batches)
+    with _watch(trainer.objective, seen), GENERATORS, warnings.catch_warnings(action="ignore"):
+        try:  # the lock: filters of warnings and the detection of anomalies belong to the process
+            with torch.autograd.detect_anomaly():
+                trainer._update(batches)
         except RuntimeError as error:
             seen.append((f"gradient ({str(error).split('.')[0]})", "nan"))
     found = found or (seen[0] if seen else _after_update(trainer))
@@ -118,30 +120,16 @@ def _after_update(trainer: Any) -> tuple[str, str] | None:
     return next(((_short(name), value) for name, tree in rest.items() if (value := _bad(tree))), None)
 
 
-@contextmanager
-def _watch(objective: nn.Module, seen: list[tuple[str, str]]) -> Iterator[None]:
-    def note(name: str) -> Any:
-        def see(module: nn.Module, args: Any, output: Any) -> None:
-            if value := _bad(output):
-                seen.append((f"output of {_short(name)}", value))
+def _watch(objective: nn.Module, seen: list[tuple[str, str]]) -> ExitStack:
+    def see(name: str, module: nn.Module, args: Any, output: Any) -> None:
+        if value := _bad(output):
+            seen.append((f"output of {_short(name)}", value))
 
-        return see
-
-    leaves = [(n, m) for n, m in objective.named_modules() if n and not list(m.children())]
-    handles = [m.register_forward_hook(note(n)) for n, m in leaves]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-@contextmanager
-def _anomaly() -> Iterator[None]:
-    with GENERATORS, warnings.catch_warnings():  # both belong to the process: one thread at a time
-        warnings.simplefilter("ignore")
-        with torch.autograd.detect_anomaly():
-            yield
+    hooks = ExitStack()
+    for name, module in objective.named_modules():
+        if name and not list(module.children()):
+            hooks.enter_context(module.register_forward_hook(partial(see, name)))
+    return hooks
 
 
 def _bad(value: Any) -> str:

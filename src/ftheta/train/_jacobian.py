@@ -15,7 +15,7 @@ that the graph of the batch gives it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import torch
@@ -172,20 +172,17 @@ def _nearby(parameters: Sequence[Tensor]) -> Iterator[None]:
                 p.copy_(old)
 
 
-@contextmanager
-def _watched(layers: Sequence[nn.Linear], seen: list[tuple[nn.Linear, Tensor, Tensor]]) -> Iterator[None]:
+def _watched(layers: Sequence[nn.Linear], seen: list[tuple[nn.Linear, Tensor, Tensor]]) -> ExitStack:
     """Note what goes into and comes out of layers; a copy goes on, as what follows may write into it."""
 
     def note(layer: Any, given: Any, out: Any) -> Tensor:
         seen.append((layer, given[0].detach(), out))
         return out.clone()
 
-    hooks = [layer.register_forward_hook(note) for layer in layers]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+    hooks = ExitStack()
+    for layer in layers:
+        hooks.enter_context(layer.register_forward_hook(note))
+    return hooks
 
 
 def _pulled_back(f: Tensor, parameters: Sequence[Tensor], cotangents: Tensor) -> Tensor:
@@ -195,11 +192,8 @@ def _pulled_back(f: Tensor, parameters: Sequence[Tensor], cotangents: Tensor) ->
         each = [torch.autograd.grad(f, parameters, c, materialize_grads=True, **kept) for c in cotangents]
         return torch.stack([torch.cat([g.flatten() for g in one]) for one in each])
     found = torch.autograd.grad(f, parameters, cotangents, is_grads_batched=True, **kept)
-    zero = [
-        cotangents.new_zeros(len(cotangents), p.numel()) if g is None else g
-        for g, p in zip(found, parameters, strict=True)
-    ]
-    return torch.cat([g.reshape(len(cotangents), -1) for g in zero], 1)
+    flat = [p.new_zeros(len(cotangents), p.numel()) if g is None else g for g, p in zip(found, parameters, strict=True)]
+    return torch.cat([g.reshape(len(cotangents), -1) for g in flat], 1)
 
 
 def _close(found: Tensor, expected: Tensor) -> bool:

@@ -75,7 +75,9 @@ class EarlyStopping(Callback):
         return [] if patience is None else [cls(patience, **settings)]
 
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
-        column = _loss_column(ctx, row) if self.monitor == "valid_loss" not in row else self.monitor
+        column = self.monitor
+        if column == "valid_loss" not in row:  # the training loss; of several players, that of the first
+            column = next((name for name in ("loss", *getattr(ctx.process, "players", ())) if name in row), "loss")
         if column not in row:
             raise InputError(nearest("column of the history:", column, row))
         if ctx.round < self.start or not getattr(ctx.process, "last", True):  # of several phases, only the last
@@ -91,8 +93,3 @@ class EarlyStopping(Callback):
     def on_end(self, ctx: Context) -> None:
         if self.state["weights"] is not None:
             ctx.process.set_weights(self.state["weights"])  # type: ignore[attr-defined]
-
-
-def _loss_column(ctx: Context, row: Mapping[str, float]) -> str:
-    """The training loss; of several players, that of the first."""
-    return next((name for name in ("loss", *getattr(ctx.process, "players", ())) if name in row), "loss")

@@ -85,7 +85,8 @@ def iterate(
     scope = process.scope() if hasattr(process, "scope") else nullcontext()  # type: ignore[attr-defined]
     with nullcontext() if run is None else run, scope, _deferred(context.caught):
         loop.resume()
-        loop.start()
+        for callback in loop.callbacks:
+            callback.on_start(context)
         deadline = time.monotonic() + seconds
         try:
             while not context.reason:
@@ -101,7 +102,8 @@ def iterate(
                     loop.step()
             loop.checkpoint()
         finally:
-            loop.end()
+            for callback in loop.callbacks:
+                callback.on_end(context)
     if context.caught:
         raise context.caught[0]
     return context.history
@@ -142,10 +144,6 @@ class _Loop:
                 "it with what started it, or choose another run."
             ) from error
         self.saved_step = step
-
-    def start(self) -> None:
-        for callback in self.callbacks:
-            callback.on_start(self.context)
 
     def step(self) -> None:
         context = self.context
@@ -191,10 +189,6 @@ class _Loop:
         }
         context.run.checkpoint(tree, context.step)
         self.saved, self.saved_step = time.monotonic(), context.step
-
-    def end(self) -> None:
-        for callback in self.callbacks:
-            callback.on_end(self.context)
 
 
 def _give_back(callbacks: Sequence[Callback], kept: Sequence[Any], run: Run) -> None:

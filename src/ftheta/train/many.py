@@ -129,10 +129,8 @@ class _Stack(Steps):
         self.step = self.epoch = self.checked = 0
         params, buffers = stack_module_state([t.objective for t in self.trainers])
         self.tensors: dict[str, Tensor] = {**params, **buffers}  # (M, ...) each
-        names, problem = (
-            {id(p): n for n, p in self.first.objective.named_parameters()},
-            self.first.problems[self.player],
-        )
+        names = {id(p): n for n, p in self.first.objective.named_parameters()}
+        problem = self.first.problems[self.player]
         self.trained = [params[names[id(p)]] for p in problem.parameters]
         self.penalized = [params[names[id(p)]] for p in problem.penalized]
         self.work = sum(p.numel() for p in self.trained if p.ndim > 2) * self.first.first_size
@@ -142,10 +140,8 @@ class _Stack(Steps):
         self.punished = bool((self.l2 + self.l1).any())
         self.optimizer = optim.make(self.first.names[self.player], self.trained, max(self.rates), self.training.options)
         self.move = bare_step(self.optimizer)
-        self.base, self.dense = (
-            deepcopy(self.first.objective).to("meta").train(),
-            is_dense(self.first.objective, self.first.source),
-        )  # type: ignore[arg-type]
+        self.base = deepcopy(self.first.objective).to("meta").train()
+        self.dense = is_dense(self.first.objective, self.first.source)  # type: ignore[arg-type]
         if self.dense:
             stack_layers(self.base)
         known = {id(t): n for n, t in (*self.base.named_parameters(), *self.base.named_buffers())}

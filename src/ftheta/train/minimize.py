@@ -93,18 +93,12 @@ class DescentPath(Result):
 
     def table(self) -> Table:
         moved = np.linalg.norm(np.diff(self.points, axis=0), axis=1)
-        columns = {
-            "step": list(range(len(self.values))),
-            "value": self.values.tolist(),
-            "‖Δθ‖": [None, *moved.tolist()],
-            "evaluations": self.evaluations.tolist(),
-            "seconds": self.seconds.tolist(),
-        }
+        columns = {"step": range(len(self.values)), "value": self.values, "‖Δθ‖": [None, *moved]}
+        columns |= {"evaluations": self.evaluations, "seconds": self.seconds}
         return Table(columns, f"Ended: {self.reason}.")
 
     def figure(self) -> Figure:
-        steps = list(range(len(self.values)))
-        columns = {"step": steps, "f(θ)": self.values.tolist()}
+        columns = {"step": list(range(len(self.values))), "f(θ)": self.values.tolist()}
         return plots.curves(columns, x="step", label="value f(θ)", title=f"Ended: {self.reason}")
 
 

@@ -67,7 +67,25 @@ class Average:
             self.show(not averaged)
 
 
-class Recorder(Callback):
+class _Records(Callback):
+    """What is kept goes into the checkpoint."""
+
+    state: dict[str, Any]
+
+    @property
+    def steps(self) -> np.ndarray:
+        """Updates made by each record: (T,), or (T + 1,) with the start."""
+        return np.array(self.state["steps"], dtype=int)
+
+    def _stacked(self, key: str) -> np.ndarray:
+        if not self.state[key]:
+            raise InputError(
+                f"This {type(self).__name__} has seen no training; pass it to iterate(..., callbacks=[...])."
+            )
+        return torch.stack(self.state[key]).double().cpu().numpy()
+
+
+class Recorder(_Records):
     """Keeps the weights at the start and after every round, or every `every` steps; they go into the checkpoint.
 
     Args:
@@ -86,17 +104,12 @@ class Recorder(Callback):
 
     def __init__(self, every: int | None = None) -> None:
         self.every = None if every is None else check.at_least("every", every, 1, integer=True)
-        self.state: dict[str, list] = {"steps": [], "points": []}
-
-    @property
-    def steps(self) -> np.ndarray:
-        """Updates made before each point: (T + 1,)."""
-        return np.array(self.state["steps"], dtype=int)
+        self.state = {"steps": [], "points": []}
 
     @property
     def path(self) -> np.ndarray:
         """The points: (T + 1, P)."""
-        return _stacked(self.state["points"], "Recorder")
+        return self._stacked("points")
 
     def on_start(self, ctx: Context) -> None:
         if not self.state["points"]:
@@ -118,7 +131,7 @@ class Recorder(Callback):
         self.state["points"].append(torch.cat(tensors))
 
 
-class GradientNorms(Callback):
+class GradientNorms(_Records):
     """Keeps the norms of gradients and tensors; they go into the checkpoint.
 
     Args:
@@ -127,7 +140,7 @@ class GradientNorms(Callback):
 
     def __init__(self, every: int = 1) -> None:
         self.every = check.at_least("every", every, 1, integer=True)
-        self.state: dict[str, Any] = {"names": [], "axes": [], "kinds": [], "start": None, "steps": [], "norms": []}
+        self.state = {"names": [], "axes": [], "kinds": [], "start": None, "steps": [], "norms": []}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,20 +158,15 @@ class GradientNorms(Callback):
         return tuple(self.state["kinds"])
 
     @property
-    def steps(self) -> np.ndarray:
-        """Number of each recorded update, from 1: (T,)."""
-        return np.array(self.state["steps"], dtype=int)
-
-    @property
     def gradient(self) -> np.ndarray:
         """‖g‖: (T, P)."""
-        return _stacked(self.state["norms"], "GradientNorms")[:, 0]
+        return self._stacked("norms")[:, 0]
 
     @property
     def parameter(self) -> np.ndarray:
         """‖θ‖ at the record before, for the first at the start: (T, P)."""
         before = self.state["start"].double().cpu().numpy()[None]
-        return np.concatenate([before, _stacked(self.state["norms"], "GradientNorms")[:-1, 1]])
+        return np.concatenate([before, self._stacked("norms")[:-1, 1]])
 
     def on_start(self, ctx: Context) -> None:
         trainer: Any = ctx.process
@@ -179,9 +187,3 @@ class GradientNorms(Callback):
 
 def _lengths(tensors: Sequence[Tensor]) -> Tensor:
     return torch.stack([t.detach().norm() for t in tensors])
-
-
-def _stacked(kept: Sequence[Tensor], name: str) -> np.ndarray:
-    if not kept:
-        raise InputError(f"This {name} has seen no training; pass it to iterate(..., callbacks=[...]).")
-    return torch.stack(list(kept)).double().cpu().numpy()

@@ -39,6 +39,7 @@ from .recording import Average
 from .training import Rates, Training
 
 CHECK_EVERY = 100  # steps between two checks of the guard
+OF_EPOCH = ("sums", "weights_seen", "once")  # what players have seen in it so far
 
 
 class Trainer:
@@ -275,7 +276,10 @@ class Trainer:
         self.seconds, self._clock = self.seconds + now - self._clock, now
         row = self._row()
         if self.validation is not None:
-            row |= self._validate()
+            shown = self.average.shown(True) if self.average else nullcontext()
+            with shown, next(iter(self.problems.values())).precision():
+                values = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch), self.drawing)
+            row |= {f"valid_{name}": value for name, value in values.items()}
         if not all(map(isfinite, row.values())):
             self.check_finite()
         if self.validation is not None and not all(isfinite(v) for k, v in row.items() if k.startswith("valid_")):
@@ -286,12 +290,6 @@ class Trainer:
         self.epoch += 1
         self._begin_epoch()
         return row
-
-    def _validate(self) -> dict[str, float]:
-        shown = self.average.shown(True) if self.average else nullcontext()
-        with shown, next(iter(self.problems.values())).precision():
-            values = evaluate(self.objective, self.validation, self.draw.at("valid", self.epoch), self.drawing)
-        return {f"valid_{name}": value for name, value in values.items()}
 
     @property
     def part(self) -> float:
@@ -341,9 +339,7 @@ class Trainer:
             "optimizers": {n: copied(o.state_dict()) for n, o in self.optimizers.items()},
             "source": copied(self.source.state_dict()),
             "place": [self.step, self.epoch, self.position, self.rows],
-            "sums": copied(self.sums),
-            "weights_seen": dict(self.weights_seen),
-            "once": dict(self.once),
+            **{name: copied(getattr(self, name)) for name in OF_EPOCH},
             "plateau": self.rates.plateau.state if self.rates.plateau else None,
             "evaluations": {n: p.evaluations for n, p in self.problems.items()},
         }
@@ -361,11 +357,8 @@ class Trainer:
             self.rates.plateau.state = list(tree["plateau"])
         for name, count in tree["evaluations"].items():
             self.problems[name].evaluations = count
-        self.sums, self.weights_seen, self.once = (
-            dict(copied(tree["sums"])),
-            dict(tree["weights_seen"]),
-            dict(tree["once"]),
-        )
+        for name in OF_EPOCH:
+            setattr(self, name, copied(tree[name]))
         self._good = self._kept()
 
     def _kept(self) -> Tree:
