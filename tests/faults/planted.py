@@ -119,7 +119,7 @@ FAULTS = [
           "            pass\n"),
     Fault("sums of the epoch are not restored", "train/trainer.py", TRAINER,
           'setattr(self, name, copied(tree[name]))',
-          'setattr(self, name, {})',
+          'setattr(self, name, {})'),
     Fault("guard never checks", "train/trainer.py", TRAINER,
           "if self.step - self._checked >= CHECK_EVERY:",
           "if False:"),
