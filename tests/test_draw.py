@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ftheta.draw import Draw, fresh_seed
+from ftheta.draw import Draw, seed_of
 from tests.contract.enrolled import generators
 
 paths = st.lists(st.integers(-5, 1000) | st.text(max_size=4), max_size=4).map(tuple)
@@ -97,10 +97,10 @@ def test_a_scope_restores_the_old_states_also_after_an_error(error):
 
 
 def test_fresh_seeds_fit_31_bits_and_differ():
-    seeds = [fresh_seed() for _ in range(50)]
+    seeds = [seed_of(None) for _ in range(50)]
     assert len(set(seeds)) == 50 and min(seeds) >= 0 and 2**20 < max(seeds) < 2**31
     before = generators()
-    fresh_seed()
+    seed_of(None)
     assert generators() == before
 
 

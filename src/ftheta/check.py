@@ -180,7 +180,9 @@ def table(
     try:
         checked = validate_data(estimator, X, reset=reset, dtype=kind, ensure_all_finite=False, allow_nd=allow_nd)  # pyright: ignore[reportArgumentType]
     except ValueError as error:
-        raise InputError(_with_advice(str(error))) from None
+        message = str(error).split("\nMissing values")[0].rstrip()
+        advice = next((text for mark, text in _ADVICE.items() if mark in message), "")
+        raise InputError(f"{message} {advice}".rstrip()) from None
     except TypeError as error:
         raise InputTypeError(f"{error}; X must hold numbers only.") from None
     if integers and (integer := _integer_kind(X, checked)):
@@ -240,12 +242,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _with_advice(message: str) -> str:
-    message = message.split("\nMissing values")[0]
-    advice = next((text for mark, text in _ADVICE.items() if mark in message), "")
-    return f"{message.rstrip()} {advice}" if advice else message
 
 
 _ADVICE = {

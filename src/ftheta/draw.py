@@ -24,7 +24,7 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Generator
 
-__all__ = ["GENERATORS", "Draw", "Kept", "fresh_seed", "process_lock", "seed_of"]
+__all__ = ["GENERATORS", "Draw", "Kept", "process_lock", "seed_of"]
 
 
 def process_lock() -> Any:
@@ -39,15 +39,10 @@ GENERATORS = process_lock()
 """Held while the global generators of torch, NumPy and Python are seeded."""
 
 
-def fresh_seed() -> int:
-    """A seed from the operating system's entropy."""
-    return secrets.randbits(31)
-
-
 def seed_of(random_state: Any) -> int:
     """A seed from what scikit-learn takes as random_state; None is fresh entropy at every call."""
     if random_state is None:
-        return fresh_seed()
+        return secrets.randbits(31)
     if isinstance(random_state, Integral):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -1,6 +1,7 @@
 """Options that several commands share: how a file is read, and how its rows are divided."""
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import click
@@ -14,13 +15,7 @@ def option(name: str, help: str, **more: Any) -> Any:
 
 def _together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several options as one decorator, in this order."""
-
-    def decorate(command: Any) -> Any:
-        for each in reversed(options):
-            command = each(command)
-        return command
-
-    return decorate
+    return lambda command: reduce(lambda made, each: each(made), reversed(options), command)
 
 
 def layout_options(default: str = "") -> Callable[[Any], Any]:

@@ -1,6 +1,5 @@
 """`ftheta compare`: a leaderboard of the models that fit the data, and the result of the best."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from ..errors import InputError
 from ..jobs.config import duration
 from ._options import data_options, folds_option, option
 from ._show import echo, echo_file, echo_json, echo_table, say_loading
-from .train import say_next, terminal
+from .train import say_next, watcher
 
 
 @click.command("compare", short_help="Try the models that fit the data, and train the best.")
@@ -44,7 +43,6 @@ def command(
         say_loading(always=True)
     from .. import jobs
 
-    watch = jobs.JsonLines(sys.stdout) if json else terminal()
     asked: dict[str, Any]
     if resume is not None:
         asked = jobs.asked_of(resume) | {"run": resume}
@@ -52,7 +50,7 @@ def command(
         asked = {name: value for name, value in flags.items() if value not in (None, "", ())}
         names = [name.strip() for name in models.split(",")] if models else []
         asked |= {"data": data, "models": names, "seconds": duration(time), "run": run}
-    board = jobs.compare(**asked, report=report, watch=watch)
+    board = jobs.compare(**asked, report=report, watch=watcher(json))
     if json:
         return echo_json(board.as_json())
     echo()

@@ -98,7 +98,7 @@ def command(
         say_loading(always=True)
     from .. import jobs
 
-    trained = jobs.train(config, run=folder, report=report, watch=jobs.JsonLines(sys.stdout) if json else terminal())
+    trained = jobs.train(config, run=folder, report=report, watch=watcher(json))
     if not json and folder.has("result.json"):
         say_next(trained)
 
@@ -141,9 +141,9 @@ def _config(config: Path | None, **flags: Any) -> Config:
     return found
 
 
-def terminal() -> Any:
-    """Events as text: the result on standard output, all else on standard error."""
-    from ..jobs import Watcher
+def watcher(json: bool) -> Any:
+    """Events as JSON, or as text: the result on standard output, all else on standard error."""
+    from ..jobs import JsonLines, Watcher
 
     class Terminal(Watcher):
         started = False
@@ -162,4 +162,4 @@ def terminal() -> Any:
                 echo(f"{prefix}{what}", err=True)
             self.started = True
 
-    return Terminal()
+    return JsonLines(sys.stdout) if json else Terminal()

@@ -1,6 +1,5 @@
 """`ftheta tune`: a search for good parameters of a model."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from ..errors import InputError
 from ..jobs.config import duration, parse_set
 from ._options import data_options, folds_option, option
 from ._show import ROWS, echo, echo_json, echo_table, figures_option, say_loading
-from .train import say_next, terminal
+from .train import say_next, watcher
 
 
 @click.command("tune", short_help="Search for good parameters of a model.")
@@ -58,8 +57,7 @@ def command(
     else:
         asked = parse_set(set) | {name: value for name, value in flags.items() if value not in (None, "")}
         asked = {"seconds": 1e8 if time is None else duration(time), "run": run, **asked, "model": model, "data": data}
-    watch = jobs.JsonLines(sys.stdout) if json else terminal()
-    found = jobs.tune(**asked, processes=processes, report=report, watch=watch)
+    found = jobs.tune(**asked, processes=processes, report=report, watch=watcher(json))
     if figures is not None:
         from ._show import draw
 

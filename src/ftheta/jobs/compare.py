@@ -161,12 +161,10 @@ class RunComparison:
     def as_json(self) -> dict[str, Any]:
         """Everything, as plain values."""
         runs = {t.name: {"path": str(t.run.path), "result": t.result} for t in self.tried}
-        tests = {name: [_finite(t._asdict()) for t in pair.tests] for name, pair in self.pairs.items()}
-        first = self.tried[0].name
-        pairs = [
-            {"a": first, "b": b, "n": pair.n, "tests": tests[b], "meaning": pair.meaning}
-            for b, pair in self.pairs.items()
-        ]
+        first, pairs = self.tried[0].name, []
+        for name, pair in self.pairs.items():
+            tests = [_finite(t._asdict()) for t in pair.tests]
+            pairs.append({"a": first, "b": name, "n": pair.n, "tests": tests, "meaning": pair.meaning})
         return {"runs": runs, "settings": self._differing(), "paired": pairs, "notes": list(self.notes())}
 
     def draw(self, folder: Path) -> list[Path]:

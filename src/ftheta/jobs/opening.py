@@ -28,12 +28,14 @@ Say = Callable[[str], object]
 
 def open_data(config: Config, card: Card, say: Say = lambda text: None) -> Dataset:
     """A data set by its name, or a file with its target, for a model."""
-    holds = _holds_targets(config, card)
+    asked = asked_task(config, card)  # X alone may hold the targets
+    holds = all(KINDS[kind].has_targets for kind, task in card.targets if task == asked or not asked)
     found = _folder(config, card, say) or _named(config.data, config.target) or _file(config, card, holds)
     if holds:  # a series is put in order, and its columns are told apart, by its kind
         return found
-    if _takes_sequences(config, card):
-        return _sequences(found, config, each_step=TASKS.get(task_name(config.task), Task).each_step)
+    tasks, asked = {task for kind, task in card.targets if kind == Sequences.name}, task_name(config.task)
+    if config.group and tasks and asked in ("", *tasks) and "horizon" not in config.params:  # else groups are series
+        return _sequences(found, config, each_step=TASKS.get(asked, Task).each_step)
     found = _ordered(found, config)
     return _grouped(found, config) if config.group else found
 
@@ -122,12 +124,6 @@ def _refuse_damaged(found: Dataset) -> None:
             raise FileFormatError(f"{next(iter(x.bad.values()))} {ADVICE}")
 
 
-def _holds_targets(config: Config, card: Card) -> bool:
-    """Whether what is asked of the model is learned from X alone, which holds the targets."""
-    asked = asked_task(config, card)
-    return all(KINDS[kind].has_targets for kind, task in card.targets if task == asked or not asked)
-
-
 def _file(config: Config, card: Card, holds_targets: bool) -> Dataset:
     """A file; where the model learns from a target, there must be one."""
     _refuse_missing(config.data)
@@ -166,13 +162,6 @@ def _need(option: str, name: str, dataset: Dataset, used: set[str]) -> None:
     if name and name in used:
         raise InputError(f"{option} {name}: the column is used for something else already. Name another column.")
     raise InputError(f"{option}: {nearest('column', name, [n for n in dataset.feature_names if n not in used])}")
-
-
-def _takes_sequences(config: Config, card: Card) -> bool:
-    """Whether the rows of a group are a sequence for a model: not where it forecasts series."""
-    tasks = {task for kind, task in card.targets if kind == Sequences.name}
-    asked = task_name(config.task) in ("", *tasks) and "horizon" not in config.params
-    return bool(config.group and tasks and asked)
 
 
 def _sequences(dataset: Dataset, config: Config, *, each_step: bool) -> Dataset:

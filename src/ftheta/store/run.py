@@ -10,12 +10,11 @@ metrics.jsonl at that moment, so that weights and log go back together.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -196,7 +195,8 @@ class Run:
         data = dump_tree(tree)
         with self:
             manifest = self._folder.manifest()
-            with _last_good(manifest["checkpoints"]):
+            before = manifest["checkpoints"]
+            try:
                 metrics = self._sync_log(manifest)
                 if manifest["status"] == "new":  # first, so that checkpoints without a manifest mean a lost one
                     self._folder.save(manifest)
@@ -208,6 +208,10 @@ class Run:
                 manifest["checkpoints"] = [*older, {"step": step, "file": file, **mark_of(data), "metrics": metrics}]
                 self._folder.save(manifest)
                 self._folder.tidy(manifest)
+            except StoreError as error:
+                last = f"step {before[-1]['step']}" if before else "none"
+                error.args = (f"{error} Last good checkpoint: {last}.",)
+                raise
         self._step = step
 
     def latest(self) -> tuple[Tree, int] | None:
@@ -371,17 +375,6 @@ def _content(name: str, data: bytes | str | Tree) -> bytes:
     if not NAME.fullmatch(name) or OWN.fullmatch(name):
         raise InputError(f"{name!r} cannot be a file of a run; expected a plain name that fθ does not use itself.")
     return data if isinstance(data, bytes) else utf8(data) if isinstance(data, str) else dump_tree(data)
-
-
-@contextlib.contextmanager
-def _last_good(checkpoints: list[dict[str, Any]]) -> Iterator[None]:
-    """An error in saving also names the last good checkpoint."""
-    try:
-        yield
-    except StoreError as error:
-        left = f"step {checkpoints[-1]['step']}" if checkpoints else "none"
-        error.args = (f"{error} Last good checkpoint: {left}.",)
-        raise
 
 
 def _let_go() -> None:
