@@ -17,8 +17,7 @@ from ftheta import catalog, jobs
 from ftheta.errors import InputError, RunError
 from ftheta.jobs import files
 from ftheta.jobs.board_page import agreement
-from ftheta.jobs.crossval import Fold, fold, joined, part, parts
-from ftheta.jobs.entrants import Entrant
+from ftheta.jobs.crossval import Entrant, Fold, fold, joined, part, parts
 from ftheta.store import Run
 
 QUICK = {"models": ["linear", "lda", "gaussian-nb"], "seconds": 60.0, "folds": 3, "report": False}
@@ -370,8 +369,8 @@ def test_a_metric_that_only_one_model_has(tmp_path, monkeypatch):
 
 def test_a_line_through_two_trials_says_how_long_many_rows_take(monkeypatch):
     """0.1 s and a millisecond per row: 10 s for 9,900 rows; a second that does not depend on rows stays one."""
-    from ftheta.jobs import entrants
-    from ftheta.jobs.entrants import Entrant
+    from ftheta.jobs import crossval as entrants
+    from ftheta.jobs.crossval import Entrant
 
     job = SimpleNamespace(stepped=False, config=SimpleNamespace(model="x"))
     monkeypatch.setattr(entrants, "part", lambda job: np.arange(9_900))

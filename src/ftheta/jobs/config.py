@@ -63,10 +63,7 @@ class Config:
     @property
     def given(self) -> set[str]:
         """Names of the settings that are not the usual ones."""
-        usual = Config()
-        own = {
-            f.name for f in fields(self) if f.name not in _TABLES and getattr(self, f.name) != getattr(usual, f.name)
-        }
+        own = {f.name for f in fields(self) if f.name not in _TABLES and getattr(self, f.name) != f.default}
         return own | self.params.keys()
 
     def command(self) -> str:

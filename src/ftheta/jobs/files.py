@@ -158,8 +158,7 @@ def split(run: Run, rows: int = 2**53) -> dict[str, Any]:
     """Row numbers of the parts of so many rows, and the digest of the data."""
     file = run.path / "split.safetensors"
     found = _named(run.tree(file.name), ("train", "validation", "test", "data"), file)
-    for name in ("train", "validation", "test"):
-        found[name] = _positions(found[name], rows, name, file)
+    found |= {name: _positions(found[name], rows, name, file) for name in ("train", "validation", "test")}
     if not len(found["train"]):
         raise _wrong(file, "train is empty")
     return found
@@ -185,13 +184,10 @@ def answers(run: Run, rows: int = 2**53) -> dict[str, Any]:
     if found["y"].shape != found["predicted"].shape:
         raise _wrong(file, "y and predicted differ in shape")
     shapes: dict[str, Any] = dict.fromkeys(("lead", "origin", "time", "series"), (n,))
-    shapes |= dict.fromkeys(("low", "high", "naive", "scale"), found["y"].shape) | {
-        "p": (n, len(found["classes"] or ()))
-    }
-    found = dict.fromkeys(shapes) | found
-    for name, shape in shapes.items():
-        found[name] = None if found[name] is None else _numbers(found[name], shape, name, file)
-    return found
+    shapes |= dict.fromkeys(("low", "high", "naive", "scale"), found["y"].shape)
+    shapes["p"] = n, len(found["classes"] or ())
+    given = {name: found.get(name) for name in shapes}
+    return found | {k: None if v is None else _numbers(v, shapes[k], k, file) for k, v in given.items()}
 
 
 def _targets(values: Any, n: int, classes: list[str] | None, name: str, file: Path) -> np.ndarray:

@@ -28,8 +28,7 @@ from ..store import Run, write_atomic
 from ..tasks import TASKS
 from .baseline import LINEAR, Scored, loss_of, threshold
 from .config import Config, merge, settings_of
-from .crossval import FOLDS, joined, metric_of, parts
-from .entrants import SHARE, Clock, Entrant, begin, given, judge
+from .crossval import FOLDS, SHARE, Clock, Entrant, begin, given, joined, judge, metric_of, parts
 from .opening import asked_task, open_data
 from .prepare import prepare
 from .runs import new_path, score_of

@@ -94,12 +94,8 @@ class Prepared:
     @cached_property
     def fit_arguments(self) -> dict[str, Any]:
         """What `fit` is called with."""
-        found: dict[str, Any] = dict(zip(("X", "y"), self.rows(self.fitted), strict=True))
-        if self.kind.has_targets:
-            return {"X": found["X"]}
-        if self.validates and len(self.split.validation):
-            found |= dict(zip(("X_val", "y_val"), self.rows(self.split.validation), strict=True))
-        return found
+        watched = self.split.validation if self.validates else ()
+        return fit_arguments(self.kind, self.encoder, self.dataset, self.fitted, watched)
 
     def headline(self) -> str:
         """What is trained on what."""
@@ -319,6 +315,15 @@ def encoded(kind: type[Kind], encoder: Any, dataset: Dataset, index: Any) -> tup
     """Rows as the model sees them, and their targets."""
     x = kind.take(dataset.x, index)
     return (x if encoder is None else encoder.transform(x)), targets(dataset.y, index)
+
+
+def fit_arguments(kind: type[Kind], encoder: Any, dataset: Dataset, learn: Any, watched: Any) -> dict[str, Any]:
+    """What `fit` is called with: rows to learn from, and those for early stopping."""
+    X, y = encoded(kind, encoder, dataset, learn)
+    if kind.has_targets:
+        return {"X": X}
+    more = zip(("X_val", "y_val"), encoded(kind, encoder, dataset, watched), strict=True) if len(watched) else ()
+    return {"X": X, "y": y, **dict(more)}
 
 
 def targets(y: Any, index: Any) -> Any:

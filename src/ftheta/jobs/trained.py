@@ -49,7 +49,7 @@ class TrainedRun:
     """A run folder, read on first use."""
 
     def __init__(self, run: Run, job: Prepared | None = None) -> None:
-        self.run = run
+        self.run, self._learned = run, dict[bool, tuple[Any, Any]]()
         if job is not None:  # just trained: nothing is read again
             self.__dict__ |= {"config": job.config, "task": job.task, "kind": job.kind, "dataset": job.dataset}
             self.__dict__ |= {"split": job.split, "pipeline": (job.encoder, job.estimator)}
@@ -230,24 +230,18 @@ class TrainedRun:
 
     def learned_from(self, *, all_rows: bool = False) -> tuple[Any, Any]:
         """Rows and targets that the model learned from, as it takes them: at most 2,000, evenly spaced, or all."""
-        if all_rows in self._learned:
-            return self._learned[all_rows]
-        rows = self._learned_rows
-        if not all_rows:
-            step = explained_step(len(rows), getattr(self.encoder, "image_", ()))
+        if all_rows not in self._learned:
+            rows = self._learned_rows
+            step = 1 if all_rows else explained_step(len(rows), getattr(self.encoder, "image_", ()))
             ordered = self.kind.split != "random"  # steps that follow each other stay together
             rows = rows[: -(-len(rows) // step)] if ordered else rows[::step]
-        self._learned[all_rows] = encoded(self.kind, self.encoder, self.dataset, rows)
+            self._learned[all_rows] = encoded(self.kind, self.encoder, self.dataset, rows)
         return self._learned[all_rows]
 
     @property
     def _learned_rows(self) -> np.ndarray:
         """Row numbers, in the data."""
         return fitted_rows(watches(self.model, self.config, self.task, self.split), self.split)
-
-    @cached_property
-    def _learned(self) -> dict[bool, tuple[Any, Any]]:
-        return {}
 
     @cached_property
     def words(self) -> dict[str, Any]:

@@ -35,8 +35,21 @@ from ..selection.tune import Folds
 from ..store import Run, write_atomic
 from ..tasks.base import Predictions
 from .config import Config, merge, settings_of
-from .crossval import FOLDS, Fold, answered, fold, fresh, joined, metric_of, opened, parts
-from .entrants import Clock, Entrant, begin, given, judge
+from .crossval import (
+    FOLDS,
+    Clock,
+    Entrant,
+    answered,
+    begin,
+    fold,
+    fresh,
+    given,
+    joined,
+    judge,
+    metric_of,
+    opened,
+    parts,
+)
 from .prepare import Prepared, prepare
 from .runs import new_path
 from .train import Watcher, train
@@ -255,7 +268,7 @@ def _with(job: Prepared, point: Mapping[str, Any]) -> Prepared:
     return prepare(replace(config, training={**config.training, **training}), dataset=job.dataset)
 
 
-def _score(job: Prepared, found: list[Fold], metric: str) -> float:
+def _score(job: Prepared, found: list[Any], metric: str) -> float:
     _, y, answers = joined(found)
     value = job.task.score(y, answers, seed=job.config.seed)["scores"].get(metric)
     return np.nan if value is None else value

@@ -5,7 +5,7 @@ replayed, and each tensor is checked, so that the message can name the first tha
 """
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from math import isfinite
@@ -91,8 +91,8 @@ def explain_validation(trainer: Any) -> NoReturn:
         seen: list[tuple[str, str]] = []
         with torch.no_grad(), _watch(trainer.objective, seen), trainer.drawing.scope(draw.at(i), training=False):
             losses = trainer.objective.evaluate(batch, draw.at(i))
-        bad = [(f"the {name}", v) for name, loss in losses.items() if (v := _bad([loss.total, loss.weight]))]
-        if found := _bad_rows([batch]) or next(iter([*seen, *bad]), None):
+        sums = {f"the {name}": [loss.total, loss.weight] for name, loss in losses.items()}
+        if found := _bad_rows([batch]) or next(iter(seen), None) or _first(sums.items()):
             trainer.train_mode()
             raise NonFiniteError(
                 f"The validation loss became {found[1]} after {place} (validation rows {_rows([batch])}). First bad "
@@ -104,20 +104,20 @@ def explain_validation(trainer: Any) -> NoReturn:
 def _bad_rows(batches: Any) -> tuple[str, str] | None:
     """The first part of some batches that is not finite."""
     fields = {"input x": "x", "target y": "y", "weight": "weight"}
-    named = [(name, getattr(batch, part)) for batch in batches for name, part in fields.items()]
-    return next(((name, value) for name, part in named if (value := _bad(part))), None)
+    return _first((name, getattr(batch, part)) for batch in batches for name, part in fields.items())
 
 
 def _after_update(trainer: Any) -> tuple[str, str] | None:
-    for name, p in trainer.objective.named_parameters():
-        if p.grad is not None and (value := _bad(p.grad)):
-            return f"gradient of {_short(name)}", value
-    for name, p in trainer.objective.named_parameters():
-        if value := _bad(p):
-            return f"{_short(name)} after the update", value
-    rest = {**dict(trainer.objective.named_buffers()), "the loss": trainer.sums}
+    named = [(_short(name), p) for name, p in trainer.objective.named_parameters()]
+    gradients = {f"gradient of {name}": p.grad for name, p in named}
+    rest = {_short(name): buffer for name, buffer in trainer.objective.named_buffers()} | {"the loss": trainer.sums}
     rest["state of the optimizer"] = [o.state for o in trainer.optimizers.values()]
-    return next(((_short(name), value) for name, tree in rest.items() if (value := _bad(tree))), None)
+    return _first([*gradients.items(), *((f"{name} after the update", p) for name, p in named), *rest.items()])
+
+
+def _first(named: Iterable[tuple[str, Any]]) -> tuple[str, str] | None:
+    """The first that is not finite, and "nan" or "inf"."""
+    return next(((name, value) for name, tree in named if (value := _bad(tree))), None)
 
 
 def _watch(objective: nn.Module, seen: list[tuple[str, str]]) -> ExitStack:

@@ -48,8 +48,7 @@ class Average:
         for name in self.values.keys() - set(real):
             self.values[name].copy_(now[name])
 
-    def show(self, averaged: bool) -> None:
-        """Let the objective have the averaged weights, or those that are trained."""
+    def _show(self, averaged: bool) -> None:
         if averaged and self.trained is None:
             self.trained = self.objective.weights()
             self.objective.set_weights(self.values)
@@ -60,11 +59,11 @@ class Average:
     @contextmanager
     def shown(self, averaged: bool) -> Iterator[None]:
         """The averaged weights, or those that are trained, for a while; the others afterwards."""
-        self.show(averaged)
+        self._show(averaged)
         try:
             yield
         finally:
-            self.show(not averaged)
+            self._show(not averaged)
 
 
 class _Records(Callback):
