@@ -310,7 +310,7 @@ def begin(file: Path, asked: Mapping[str, Any], config: Config) -> None:
     write_atomic(file, text.encode())
 
 
-def given(file: Path, shape: type, command: str) -> dict[str, Any]:
+def kept(file: Path, shape: type, command: str) -> dict[str, Any]:
     """What `begin` wrote, as arguments."""
     if not file.is_file():
         raise InputError(f"--resume {file.parent}: expected a folder that `{command}` wrote; it has no {file.name}.")

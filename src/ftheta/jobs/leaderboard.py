@@ -28,7 +28,7 @@ from ..store import Run, write_atomic
 from ..tasks import TASKS
 from .baseline import LINEAR, Scored, loss_of, threshold
 from .config import Config, merge, settings_of
-from .crossval import FOLDS, SHARE, Clock, Entrant, begin, given, joined, judge, metric_of, parts
+from .crossval import FOLDS, SHARE, Clock, Entrant, begin, joined, judge, kept, metric_of, parts
 from .opening import asked_task, open_data
 from .prepare import prepare
 from .runs import new_path, score_of
@@ -232,7 +232,7 @@ def compare(
 
 def asked_of(folder: Path) -> dict[str, Any]:
     """The arguments of `compare` that a folder was made with."""
-    return {name: value for name, value in given(folder / ASKED, Asked, "ftheta compare").items() if name != "model"}
+    return {name: value for name, value in kept(folder / ASKED, Asked, "ftheta compare").items() if name != "model"}
 
 
 def _ranked(entrants: list[Entrant], metric: str, done: int) -> list[Entrant]:

@@ -35,21 +35,7 @@ from ..selection.tune import Folds
 from ..store import Run, write_atomic
 from ..tasks.base import Predictions
 from .config import Config, merge, settings_of
-from .crossval import (
-    FOLDS,
-    Clock,
-    Entrant,
-    answered,
-    begin,
-    fold,
-    fresh,
-    given,
-    joined,
-    judge,
-    metric_of,
-    opened,
-    parts,
-)
+from .crossval import FOLDS, Clock, Entrant, answered, begin, fold, fresh, joined, judge, kept, metric_of, opened, parts
 from .prepare import Prepared, prepare
 from .runs import new_path
 from .train import Watcher, train
@@ -221,7 +207,7 @@ def _plain(space: Mapping[str, Any]) -> dict[str, Any]:
 
 def asked_of(folder: Path) -> dict[str, Any]:
     """The arguments of `tune` that a folder was made with."""
-    return given(folder / FILE, Asked, "ftheta tune")
+    return kept(folder / FILE, Asked, "ftheta tune")
 
 
 def work(folder: Path) -> None:

@@ -358,7 +358,7 @@ class Trainer:
         for name, count in tree["evaluations"].items():
             self.problems[name].evaluations = count
         for name in OF_EPOCH:
-            setattr(self, name, copied(tree[name]))
+            setattr(self, name, dict(copied(tree[name])))
         self._good = self._kept()
 
     def _kept(self) -> Tree:
