@@ -83,7 +83,7 @@ def test_nested_settings_and_files(tmp_path, monkeypatch):
             jobs.tune("mlp", "iris", space=space)
     with pytest.raises(InputError, match="could be trained: .*nope"):
         jobs.tune("mlp", "iris", space={"training.nope": [1]}, **QUICK | {"trials": 1})
-    monkeypatch.delattr(LinearDiscriminant, "space")
+    monkeypatch.setattr(LinearDiscriminant, "space", None)
     with pytest.raises(InputError, match="no search space of its own"):
         jobs.tune("lda", "iris")
 

@@ -14,8 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from ..errors import InputError
-from .cards import Card, DataCard, View
-from .datasets import DATA
+from .cards import DATA, Card, DataCard, View
 from .lazy import lazy
 from .models import ALIASES, MODELS
 from .views import VIEWS as _VIEWS

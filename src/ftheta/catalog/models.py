@@ -4,7 +4,6 @@ from .cards import Card
 
 _LINEAR, _DENSE = "ftheta.models.linear", "ftheta.models.dense"
 _MARGIN, _TREE = "ftheta.models.margin", "ftheta.models.tree"
-_SEQUENCE = "ftheta.models.sequence"
 _IMAGE, _ENERGY = "ftheta.models.image", "ftheta.models.energy"
 _SEQUENCE = "ftheta.models.sequence"
 

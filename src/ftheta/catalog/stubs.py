@@ -16,12 +16,10 @@ def stub(package: str) -> str:
     for name, target in sorted(names.items(), key=lambda item: (item[1].partition(":")[0], item[0])):
         where, _, attribute = target.partition(":")
         source = where if attribute else where.rpartition(".")[0]
-        lines.append(f"from {_relative(source, package)} import {name} as {name}")
+        if source.startswith(package):
+            source = f".{source.removeprefix(package).removeprefix('.')}"
+        lines.append(f"from {source} import {name} as {name}")
     return "\n".join([*lines, "", "__version__: str", ""] if package == "ftheta" else [*lines, ""])
-
-
-def _relative(module: str, package: str) -> str:
-    return f".{module.removeprefix(package).removeprefix('.')}" if module.startswith(package) else module
 
 
 def main() -> None:

@@ -41,7 +41,7 @@ def _row(path: Path) -> dict[str, Any]:
     try:
         config = files.settings(run)
         row |= {"model": config.get("model", ""), "data": config.get("data", ""), "status": _status(run)}
-        return row | {"epochs": len(files.history(run, unsaved=True)) or None, "result": _best(run)}
+        return row | {"epochs": len(run.rows(unsaved=True)) or None, "result": _best(run)}
     except (FThetaError, OSError) as error:
         return row | {"status": "damaged", "epochs": None, "result": str(error)}
 
@@ -69,7 +69,7 @@ def show(run: str) -> None:
     echo(f"{folder.path} ({_status(folder)})")
     echo_table(Table({"setting": list(found), "value": list(map(str, found.values()))}))
     echo()
-    rows = files.history(folder, unsaved=True)
+    rows = folder.rows(unsaved=True)
     if rows:
         shown = rows if len(rows) <= 10 else [*rows[:3], *rows[-7:]]
         echo(f"{len(rows)} epoch{'s' * (len(rows) > 1)}")

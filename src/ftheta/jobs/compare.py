@@ -101,7 +101,7 @@ def _result(name: str, label: str, run: Run) -> RunResult:
     result = dict(files.result(run))
     if result["part"] == "training rows":
         raise InputError(f"{run.path} has no test part, only rows that it learned from. Train it with one.")
-    return RunResult(name, label, run, config, files.history(run), result, files.answers(run), files.facts(run)["task"])
+    return RunResult(name, label, run, config, run.rows(), result, files.answers(run), files.facts(run)["task"])
 
 
 def _paired(a: RunResult, b: RunResult) -> measure.Comparison | None:

@@ -12,11 +12,14 @@ from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Annotated, Any, NamedTuple, NotRequired
 
 import numpy as np
+from annotated_types import Ge, Gt, Lt
 from pydantic import TypeAdapter
 from sklearn.base import clone
+from typing_extensions import TypedDict  # in Python 3.11 pydantic takes no other
 
 from ..catalog import nearest
 from ..data import holdout
@@ -104,7 +107,8 @@ def answered(job: Prepared, rows: Opened, model: Any, seconds: float = np.nan) -
     own = getattr(model, "classes_", None)  # a fold need not have each
     known = names if own is None or not len(names) else [names[k] for k in np.searchsorted(labels, own)]
     kept, _, answers = job.task.answered(model, rows.X, rows.y, known)
-    truth, learned = (job.task.truth(y, _Classes(labels), names) for y in (rows.y, rows.learned))
+    every = SimpleNamespace(classes_=labels)  # whichever the model knows
+    truth, learned = (job.task.truth(y, every, names) for y in (rows.y, rows.learned))
     constant = job.task.constant(learned)
     simple = {} if constant is None else job.task.baseline(constant, answers)
     return Fold(rows.held[kept], truth[kept], answers, simple, seconds)
@@ -119,12 +123,6 @@ def _watched(job: Prepared, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     draw = Draw(job.config.seed).at("validation")
     kept, held = holdout(len(rows), share, draw, split=how, y=labels, groups=groups)
     return rows[kept], rows[held]
-
-
-class _Classes(NamedTuple):
-    """What names of classes need of a model, whichever it knows."""
-
-    classes_: np.ndarray
 
 
 def joined(found: Sequence[Fold], *, constant: bool = False) -> tuple[np.ndarray, np.ndarray, Predictions]:
@@ -310,12 +308,27 @@ def begin(file: Path, asked: Mapping[str, Any], config: Config) -> None:
     write_atomic(file, text.encode())
 
 
-def kept(file: Path, shape: type, command: str) -> dict[str, Any]:
+class Asked(TypedDict):
+    """compare.json and tune.json."""
+
+    models: NotRequired[list[str]]
+    tune: NotRequired[bool]
+    cost: NotRequired[str]
+    trials: NotRequired[Annotated[int, Ge(1), Lt(10**6)]]
+    search: NotRequired[str]
+    space: NotRequired[dict[str, Any]]
+    metric: str
+    seconds: Annotated[float, Gt(0), Lt(1e9)]
+    folds: Annotated[int, Ge(2), Lt(1000)]
+    config: dict[str, Any]
+
+
+def kept(file: Path, command: str) -> dict[str, Any]:
     """What `begin` wrote, as arguments."""
     if not file.is_file():
         raise InputError(f"--resume {file.parent}: expected a folder that `{command}` wrote; it has no {file.name}.")
     try:
-        found: Any = TypeAdapter(shape).validate_json(file.read_bytes(), strict=True)
+        found: Any = TypeAdapter(Asked).validate_json(file.read_bytes(), strict=True)
     except ValueError as error:
         raise FileFormatError(f"{file} is not one of `{command}`. Start again: {str(error)[:200]}") from None
     return found | asdict(merge(found.pop("config"), where=str(file)))

@@ -75,8 +75,6 @@ def export(
         encoding: Of the characters of CSV files.
     """
     check_is_fitted(estimator)
-    if half_width is not None and type(half_width) is not float:
-        raise FileFormatError(f"half_width is {half_width!r:.40}, expected a number or None. Use another copy.")
     parts = _parts(estimator, half_width)
     constants = {
         "ABOUT": about,

@@ -124,13 +124,6 @@ def interval(run: Run) -> dict[str, Any] | None:
     return _read(run, "interval.json", Interval | None) if run.has("interval.json") else None
 
 
-def history(run: Run, *, unsaved: bool = False) -> list[dict[str, float]]:
-    """The rows of metrics.jsonl, each a number for every name."""
-    rows = run.rows(unsaved=unsaved)
-    _shaped(rows, list[dict[str, float]], run.path / "metrics.jsonl")
-    return rows  # integers as they are
-
-
 def _read(run: Run, name: str, shape: Any) -> Any:
     return _shaped(run.json(name), shape, run.path / name)
 

@@ -10,11 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from annotated_types import Ge, Gt, Lt
-from typing_extensions import TypedDict
 
 from .. import catalog, measure, plots
 from ..catalog import Card, nearest
@@ -40,18 +38,6 @@ SECONDS = 120.0  # default budget
 REFITS = 12  # fits that a curve of more rows takes, generously
 BASELINE, MEAN, TOP = "baseline", "committee", 3  # TOP: models whose mean is tried
 ASKED = "compare.json"  # the arguments
-
-
-class Asked(TypedDict):
-    """compare.json."""
-
-    models: list[str]
-    metric: str
-    seconds: Annotated[float, Gt(0), Lt(1e9)]
-    folds: Annotated[int, Ge(2), Lt(1000)]
-    tune: bool
-    cost: str
-    config: dict[str, Any]
 
 
 class Leaderboard(Result):
@@ -232,7 +218,7 @@ def compare(
 
 def asked_of(folder: Path) -> dict[str, Any]:
     """The arguments of `compare` that a folder was made with."""
-    return {name: value for name, value in kept(folder / ASKED, Asked, "ftheta compare").items() if name != "model"}
+    return {name: value for name, value in kept(folder / ASKED, "ftheta compare").items() if name != "model"}
 
 
 def _ranked(entrants: list[Entrant], metric: str, done: int) -> list[Entrant]:

@@ -18,11 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from annotated_types import Ge, Gt, Lt
-from typing_extensions import TypedDict
 
 from .. import measure
 from ..catalog import nearest
@@ -44,18 +42,6 @@ from .trained import TrainedRun
 FILE, JOURNAL = "tune.json", "journal.log"
 PARTS = ("scientific", "nuisance")  # of the parameters of a round
 TRIALS = 50
-
-
-class Asked(TypedDict):
-    """tune.json."""
-
-    trials: Annotated[int, Ge(1), Lt(10**6)]
-    search: str
-    space: dict[str, Any]
-    metric: str
-    seconds: Annotated[float, Gt(0), Lt(1e9)]
-    folds: Annotated[int, Ge(2), Lt(1000)]
-    config: dict[str, Any]
 
 
 class Stage(NamedTuple):
@@ -207,7 +193,7 @@ def _plain(space: Mapping[str, Any]) -> dict[str, Any]:
 
 def asked_of(folder: Path) -> dict[str, Any]:
     """The arguments of `tune` that a folder was made with."""
-    return kept(folder / FILE, Asked, "ftheta tune")
+    return kept(folder / FILE, "ftheta tune")
 
 
 def work(folder: Path) -> None:

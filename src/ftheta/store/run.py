@@ -3,9 +3,7 @@
     runs/a/  config.toml  metrics.jsonl  manifest.json  lock  figures/
              checkpoint-<step>.safetensors (two, while training)  ->  model.safetensors  config.json (when finished)
 
-A new file is first written as a hidden copy, then named in the manifest, then put in its place: the manifest decides
-which content is right, and either place may hold it. With each checkpoint the manifest holds the length and digest of
-metrics.jsonl at that moment, so that weights and log go back together.
+With each checkpoint the manifest holds length and digest of metrics.jsonl, so that weights and log go back together.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ torch and OpenMP count threads for each thread of Python, the BLAS of NumPy and 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -21,11 +22,11 @@ WORK_FOR_THREADS = 1e7  # multiply-adds of a forward pass; measured by `make ben
 WORK_FOR_DEVICE = 1e9
 
 
+@dataclass
 class _Blas:
-    """A library, its threads without a bound, and those that were set last."""
-
-    def __init__(self, library: LibController, before: int) -> None:
-        self.library, self.before, self.now = library, before, before
+    library: LibController
+    before: int  # threads without a bound
+    now: int  # those that were set last
 
 
 _COUNTS = process_lock()  # held while thread counts change
@@ -74,7 +75,7 @@ def blas_threads(count: int) -> Iterator[None]:
     with _COUNTS:
         if not _bounds:
             found = get_cached_controller().select(user_api="blas").lib_controllers
-            _of_blas[:] = [_Blas(library, library.get_num_threads() or 1) for library in found]
+            _of_blas[:] = [_Blas(library, n := library.get_num_threads() or 1, n) for library in found]
         _bounds.append(count)
         _apply_bounds()
     try:
