@@ -267,4 +267,5 @@ def test_a_larger_image_repeats_unpools_interpolates_or_adds_kernels():
         canvas[2 * i : 2 * i + 4, 2 * j : 2 * j + 4] += small[0, 0, i, j].item() * kernel
     made = F.conv_transpose2d(small, torch.from_numpy(kernel)[None, None], stride=2, padding=1)
     np.testing.assert_allclose(made[0, 0], canvas[1:-1, 1:-1])
-    assert upsampling is not None
+    for kind, mode in (("nearest", {}), ("bilinear", {"mode": "bilinear", "align_corners": False})):
+        torch.testing.assert_close(upsampling(kind, 1, 1)(small), F.interpolate(small, scale_factor=2, **mode))

@@ -59,7 +59,7 @@ def test_a_patch_alone_excites_its_unit_as_much_as_it_did_in_its_row():
 
 
 @pytest.mark.ledger("C188", covers="ftheta.explain.top_patches")
-@pytest.mark.ledger("A208", covers="ftheta.explain.synthesize")
+@pytest.mark.ledger("A208", "B098", covers="ftheta.explain.synthesize")
 def test_of_a_trained_net_filters_are_seen_and_what_excites_later_layers_grows_with_depth():
     digits = load_digits()
     images = digits.images[:, None] / 16
@@ -67,6 +67,7 @@ def test_of_a_trained_net_filters_are_seen_and_what_excites_later_layers_grows_w
     net.extend([nn.Flatten(), nn.Linear(32, 10)])
     model = ModuleClassifier(module=net, epochs=2, random_state=0).fit(images[:400], digits.target[:400])
     assert filters(model).kernels.shape == (6, 1, 3, 3)
+    assert filters(model).figure().axes[0].get_title() == "Filters of 0"
     found = top_patches(model, images, units=2, n=3)
     expected = [field.size for field in receptive_field([(3, 1, 1)] * 3)]
     assert list(found.fields.values()) == [(n, n) for n in expected] == [(3, 3), (5, 5), (7, 7)]

@@ -26,6 +26,19 @@ def test_binary_cross_entropy_is_summed_over_the_data():
     assert likelihood.total(raw, y).item() == pytest.approx(1.13334, rel=1e-5)
 
 
+@pytest.mark.ledger("A048", covers="ftheta.likelihoods.Bernoulli")
+def test_the_log_likelihood_is_its_simplified_form():
+    """log h^y (1 - h)^(1 - y) = -log(1 + e^-t) - (1 - y) t, finite for large |t|; its slope is y - h."""
+    y = torch.tensor([0.0, 1.0], dtype=torch.double).repeat_interleave(61)
+    t = torch.linspace(-30, 30, 61, dtype=torch.double).repeat(2)[:, None].requires_grad_()
+    form = -torch.log1p((-t[:, 0]).exp()) - (1 - y) * t[:, 0]
+    torch.testing.assert_close(-likelihood.nll(t, y), form, rtol=1e-12, atol=1e-14)
+    (slope,) = torch.autograd.grad(-likelihood.total(t, y), t)
+    torch.testing.assert_close(slope[:, 0], y - t[:, 0].sigmoid(), rtol=1e-12, atol=1e-14)
+    far = torch.tensor([[-1e4], [1e4]], dtype=torch.double)
+    assert likelihood.nll(far, torch.tensor([1.0, 0.0], dtype=torch.double)).tolist() == [1e4, 1e4]
+
+
 @pytest.mark.ledger("C040", covers="ftheta.likelihoods.Bernoulli")
 def test_the_mass_function_has_its_compact_form():
     raw = torch.tensor([[0.7], [0.7]]).double().logit()

@@ -358,6 +358,42 @@ def test_what_is_kept_for_the_backward_pass_grows_in_proportion_to_the_batch():
     assert second - first == pytest.approx((third - first) / 9, rel=0.01) and first > 100 * 4 * 100
 
 
+@pytest.mark.ledger("C195", covers="ftheta.studies.gallery")
+def test_the_picture_of_smaller_images_has_the_three_ways_side_by_side():
+    image, second, largest, mean = (
+        np.asarray(axes.images[0].get_array()) for axes in gallery.PICTURES["C195"][1]().axes
+    )
+    blocks = image.reshape(4, 2, 4, 2)
+    np.testing.assert_array_equal(second, image[::2, ::2])
+    np.testing.assert_array_equal(largest, blocks.max((1, 3)))
+    np.testing.assert_allclose(mean, blocks.mean((1, 3)))
+
+
+@pytest.mark.ledger("C200", covers="ftheta.studies.gallery")
+def test_the_picture_of_larger_images_has_the_four_ways_side_by_side():
+    figure = gallery.PICTURES["C200"][1]()
+    small, near, put, between, added = (np.asarray(axes.images[0].get_array()) for axes in figure.axes)
+    np.testing.assert_array_equal(near, np.kron(small, np.ones((2, 2))))
+    np.testing.assert_allclose(added, np.kron(small, [[1, 0.5], [0.5, 0.25]]))
+    assert put.sum() == pytest.approx(small.sum()) and set(np.unique(put)) <= {0, *small.ravel()}  # each value once
+    assert between.shape == (8, 8) and between[1, 1] == pytest.approx(
+        np.average(small[:2, :2].ravel(), weights=[9, 3, 3, 1])
+    )
+
+
+@pytest.mark.ledger("C099", covers="ftheta.studies.gallery")
+def test_the_picture_of_nesterovs_step_adds_the_gradient_at_the_end_of_the_jump():
+    (axes,) = gallery.PICTURES["C099"][1]().axes
+    jump, correction, step = (c for c in axes.collections if hasattr(c, "U"))
+    tails, arrows = ([np.ravel(part) for part in parts] for parts in zip(*(
+        (c.get_offsets(), (c.U, c.V)) for c in (jump, correction, step)), strict=True))  # fmt: skip
+    np.testing.assert_allclose(tails[1], tails[0] + arrows[0], rtol=1e-6)  # the gradient begins where the jump ends
+    hessian = np.array([[13.0, -12.0], [-12.0, 13.0]])
+    np.testing.assert_allclose(arrows[1], -0.03 * hessian @ tails[1], rtol=1e-5)
+    np.testing.assert_allclose(arrows[2], arrows[0] + arrows[1], rtol=1e-5)
+    np.testing.assert_array_equal(tails[2], tails[0])
+
+
 @pytest.mark.ledger("C225", covers="ftheta.studies.gallery")
 def test_the_picture_of_an_embedding_shows_the_columns_that_tokens_select():
     table, hot, product = (axes.images[0].get_array() for axes in gallery.PICTURES["C225"][1]().axes)

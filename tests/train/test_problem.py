@@ -174,7 +174,13 @@ def test_l2_penalises_weights_and_biases_only_when_asked():
     assert row["penalty"] == pytest.approx(2.5 * (5.5 / 15) ** 2, rel=1e-6)
 
 
-@pytest.mark.ledger("C146", covers="ftheta.train.Supervised", printed="argmax", right="argmin")
+@pytest.mark.ledger(
+    "C146",
+    covers="ftheta.train.Supervised",
+    says="θ̂ = argmax [Σ l_i(x_i, y_i) + λ g(θ)]",
+    printed="argmax",
+    right="argmin",
+)
 def test_any_penalty_is_minimised_together_with_the_loss_and_reported_apart(ledger):
     """Slopes 1.078, 0.917, 0.367 for λ = 0.1, 1, 10; printed is argmax, which does not exist: F has no upper bound."""
     for strength, slope in ((0.1, 1.078), (1.0, 0.917), (10.0, 0.367)):

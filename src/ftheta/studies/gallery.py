@@ -8,11 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from .. import explain
 from ..data import holdout, load
 from ..draw import Draw
+from ..formulas import SURFACES
 from ..models import ForestClassifier, LinearRegression, LogisticRegression, MLPClassifier, SVMClassifier
+from ..nn import RememberingPool, Unpool, pooling, upsampling
 from ..plots import PALETTE, Figure, canvas, drawn, legend
 
 PICTURES: dict[str, tuple[str, Callable[[], Figure]]] = {}  # row -> title, function
@@ -243,4 +246,51 @@ def embedding() -> Figure:
         axes.set(ylabel="token" if matrix is hot else "dimension of the vector", yticks=range(len(matrix)))
         axes.grid(visible=False)
     grid[1].set_yticklabels(names)
+    return figure
+
+
+def _digit() -> torch.Tensor:
+    """A picture of a five: (1, 1, 8, 8)."""
+    return torch.tensor(np.asarray(load("digits").x)[5] / 16).float().reshape(1, 1, 8, 8)
+
+
+def _side_by_side(shown: dict[str, torch.Tensor]) -> Figure:
+    figure, grid = canvas(len(shown), across=5, width=2.4, height=2.6)
+    for axes, (title, image) in zip(grid, shown.items(), strict=True):
+        axes.imshow(image[0, 0], cmap="gray", vmin=0, vmax=1)
+        axes.set(title=f"{title}\n{image.shape[2]} x {image.shape[3]}", xticks=[], yticks=[])
+    return figure
+
+
+@picture("C195", "Half as large: every second place, the largest or the mean of each block")
+def smaller() -> Figure:
+    kinds = {"every second": "stride", "largest": "max", "mean": "mean"}
+    return _side_by_side({"image": _digit()} | {name: pooling(kind, 2)(_digit()) for name, kind in kinds.items()})
+
+
+@picture("C200", "Twice as large: each value repeated, put back, interpolated, or as high as its kernel")
+def larger() -> Figure:
+    pool, added = RememberingPool(2), upsampling("transposed", 1, 1).requires_grad_(False)
+    torch.nn.init.zeros_(added.bias)
+    added.weight[:] = torch.tensor([[1.0, 0.5], [0.5, 0.25]])
+    small = pool(_digit())
+    ways = {"nearest": upsampling("nearest", 1, 1), "unpooled": Unpool(pool), "bilinear": upsampling("bilinear", 1, 1)}
+    return _side_by_side({"image": small} | {name: way(small) for name, way in (ways | {"transposed": added}).items()})
+
+
+@picture("C099", "A step of Nesterov's momentum")
+def look_ahead() -> Figure:
+    surface, at, v = SURFACES["ravine"], torch.tensor([-1.0, -1.6]), torch.zeros(2)
+    for _ in range(2):
+        start, jump = at, 0.8 * v
+        v = jump - 0.03 * torch.func.grad(surface.f)(at + jump)
+        at = at + v
+    figure, axes = canvas(width=6.4, height=5.6)
+    x, y = torch.meshgrid(torch.linspace(-1.5, -1, 81), torch.linspace(-1.5, -1, 81), indexing="xy")
+    axes.contour(x, y, surface.f(torch.stack([x, y], -1)), 20, colors="0.8")
+    arrows = {"momentum, μ v": (start, jump), "gradient there, -η ∇f": (start + jump, v - jump), "step, v": (start, v)}
+    for k, (label, (tail, arrow)) in enumerate(arrows.items()):
+        axes.quiver(*tail, *arrow, angles="xy", scale_units="xy", scale=1, color=PALETTE[k], label=label)
+    axes.set(xlabel="x", ylabel="y", aspect="equal", xlim=(-1.5, -1.0), ylim=(-1.45, -1.0))
+    axes.legend()
     return figure

@@ -16,7 +16,7 @@ import ftheta
 from ftheta.data import Rows
 from ftheta.draw import Draw
 from ftheta.errors import InputError
-from ftheta.likelihoods import Gaussian
+from ftheta.likelihoods import Bernoulli, Categorical, Gaussian
 from ftheta.models import LinearRegression
 from ftheta.train import Supervised, Trainer, Training, evaluate, iterate, minimize
 
@@ -365,6 +365,26 @@ def test_the_signed_error_has_no_minimum():
     history = iterate(Trainer(Supervised(layer, signed), source, optimizer="gd", lr=1.0), rounds=50)
     assert [row["loss"] for row in history] == pytest.approx([11 / 4 - k for k in range(50)])  # it falls for ever
     assert float(signed(torch.tensor([[0.0], [2.0]]), torch.tensor([1.0, 1.0])).sum()) == 0  # +1 and -1 cancel
+
+
+@pytest.mark.ledger("A008", covers="ftheta.likelihoods.Categorical")
+def test_cross_entropies_are_least_where_the_product_of_probabilities_is_largest():
+    """Two classes, several labels and several classes, over grids of logits: also where their frequencies are."""
+    grid = torch.linspace(-3, 3, 601, dtype=torch.float64)
+    y = torch.tensor([1.0, 0, 1, 1, 0], dtype=torch.float64)
+    losses = torch.stack([Bernoulli().total(t.expand(5, 1), y) for t in grid])
+    product = (grid.sigmoid()[:, None] ** y * (1 - grid.sigmoid())[:, None] ** (1 - y)).prod(1)
+    assert losses.argmin() == product.argmax() == (grid.sigmoid() - 3 / 5).abs().argmin()
+    labels = torch.stack([y, 1 - y], 1)  # both losses are summed: each is least by itself
+    both = torch.stack(
+        [Bernoulli().total(t.expand(5, 2), labels) for t in torch.cartesian_prod(grid[::20], grid[::20])]
+    )
+    p = torch.cartesian_prod(grid[::20], grid[::20]).sigmoid()[:, None]
+    assert both.argmin() == (p**labels * (1 - p) ** (1 - labels)).flatten(1).prod(1).argmax()
+    classes, z = torch.tensor([0, 1, 1, 2, 1, 0]), torch.cartesian_prod(grid[::10], grid[::10], grid[300:301])
+    losses = torch.stack([Categorical().total(t.expand(6, 3), classes) for t in z])
+    assert losses.argmin() == z.softmax(1)[:, classes].prod(1).argmax()
+    np.testing.assert_allclose(z[losses.argmin()].softmax(0), [2 / 6, 3 / 6, 1 / 6], atol=0.02)
 
 
 @pytest.mark.ledger("A008", "C027", "C032", covers="ftheta.likelihoods.Gaussian")

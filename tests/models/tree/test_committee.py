@@ -126,6 +126,18 @@ def test_bagging_draws_other_rows_for_each_member_and_lowers_the_error():
     assert len({m.predict(X).tobytes() for m in made.members_}) == 8
 
 
+@pytest.mark.middle
+@pytest.mark.ledger("B245", covers="ftheta.models.tree.committee")
+def test_networks_from_different_seeds_and_rows_are_better_together_than_the_best_of_them():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (400, 1))
+    y, truth = np.sin(2 * x[:, 0]) + 0.5 * rng.normal(size=400), np.sin(2 * x[60:, 0])
+    made = CommitteeRegressor(members=("mlp",) * 5, weights="equal", bagging=True, random_state=2).fit(x[:60], y[:60])
+    errors = ((made.predictions(x[60:]) - truth) ** 2).mean(1)
+    assert ((made.predict(x[60:]) - truth) ** 2).mean() < errors.min() < errors.mean()
+
+
+@pytest.mark.ledger("B245", covers="ftheta.models.tree.committee")
 def test_members_of_one_name_start_from_different_seeds_and_a_seed_repeats_them():
     wine, kind = load_wine(return_X_y=True)
     made = [CommitteeClassifier(members=("mlp", "mlp"), weights="equal", random_state=s) for s in (1, 1, 2)]

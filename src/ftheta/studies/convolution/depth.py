@@ -29,7 +29,7 @@ TINY = {"seeds": 2, "convolutions": (1, 2, 3, 4), "rows": 1700, "filters": 2, "u
 study = Study(measure, {"convolutions": (1, 2, 3, 4, 5)}, seeds=8, tiny=TINY)
 
 
-@study.claim("B098", says="2 to 3 convolutions are enough")
+@study.claim("B098", says="two or three conv layers with a suitable number of filters should suffice")
 def enough(m: Measured) -> Checks:
     value = m["test accuracy (%)"]
     best = value[1:3].max(0)
