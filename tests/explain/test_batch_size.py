@@ -28,7 +28,7 @@ def clock(monkeypatch):
     monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
 
 
-@pytest.mark.ledger("B171")
+@pytest.mark.ledger("B171", covers="ftheta.explain.batch_size")
 def test_doubling_doubles_the_speed_until_the_machine_is_full(clock):
     found = batch_size(MLPRegressor(hidden=(3,)), X, Y, updates=4)
     assert found.sizes.tolist() == [1, 2, 4, 8, 16, 32, 64, 128, 256] and found.best == 32 and not found.full
@@ -48,7 +48,7 @@ class Hungry(nn.Module):
         return self.line(x)
 
 
-@pytest.mark.ledger("B171")
+@pytest.mark.ledger("B171", covers="ftheta.explain.batch_size")
 def test_a_batch_that_does_not_fit_in_memory_ends_it(clock):
     found = batch_size(ModuleRegressor(module=Hungry(), validation=0), X, Y, updates=2)
     assert found.best == 8 == found.sizes[-1] and found.caption.endswith("16 rows do not fit in memory.")

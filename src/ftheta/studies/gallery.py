@@ -258,7 +258,7 @@ def _side_by_side(shown: dict[str, torch.Tensor]) -> Figure:
     figure, grid = canvas(len(shown), across=5, width=2.4, height=2.6)
     for axes, (title, image) in zip(grid, shown.items(), strict=True):
         axes.imshow(image[0, 0], cmap="gray", vmin=0, vmax=1)
-        axes.set(title=f"{title}\n{image.shape[2]} x {image.shape[3]}", xticks=[], yticks=[])
+        axes.set(title=title, ylabel=f"{image.shape[2]} x {image.shape[3]} pixels", xticks=[], yticks=[])
     return figure
 
 
