@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import ftheta
 from ftheta.data import load
@@ -19,6 +20,7 @@ def model_of(run):
     return ftheta.load(run)[-1]
 
 
+@pytest.mark.ledger("C331", covers="ftheta.models.MLPClassifier")  # classification
 def test_training_prints_the_result_of_the_test_part_and_where_the_run_is(ok):
     done = ok("train", "mlp", "iris", *QUICK)
     head, names, line, *metrics, verdict, folder, explain, predict = done.out.splitlines()
@@ -90,6 +92,7 @@ def test_the_config_of_a_run_repeats_it(ok):
     assert weights("a") != weights("c")
 
 
+@pytest.mark.ledger("C331", covers="ftheta.models.LinearRegression")  # regression
 def test_a_numeric_target_is_regressed_in_its_own_units(ok):
     table("homes.csv")
     done = ok("train", "linear", "homes.csv", "--target", "price", "--run", "r")

@@ -44,6 +44,7 @@ def test_a_seed_decides_and_none_is_fresh(machine):
     assert drawn(state(3)) == drawn(state(3)) != drawn(state(4))
 
 
+@pytest.mark.ledger("C331", covers="ftheta.models.RestrictedBoltzmannMachine")  # generation
 def test_samples_start_at_the_means_or_at_given_rows(machine):
     np.testing.assert_allclose(machine.mean_, X.mean(0))
     np.testing.assert_allclose(machine.sample(4000, steps=0, random_state=0).mean(0), X.mean(0), atol=0.04)

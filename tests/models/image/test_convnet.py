@@ -38,6 +38,7 @@ def learned(digits):
 
 
 @pytest.mark.middle
+@pytest.mark.ledger("C331", covers="ftheta.models.ConvNetClassifier")  # vision
 def test_digits_are_read_better_than_by_a_linear_model(digits, learned):
     x, y, new, labels = digits
     linear = ftheta.LogisticRegression().fit(x.reshape(1000, -1), y).score(new.reshape(-1, 64), labels)

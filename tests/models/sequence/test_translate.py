@@ -17,6 +17,7 @@ def model():
     return Seq2Seq(**MADE, dtype="float64").fit(X, Y)
 
 
+@pytest.mark.ledger("C331", covers="ftheta.models.sequence.translate.Seq2Seq")  # translation
 def test_it_learns_pairs_and_puts_known_words_together(model):
     assert [" ".join(row) for row in model.predict(X)] == Y and model.score(X, Y) == 1.0
     assert model.score(X, ["a cat", "a dog sleeps", "the cat", "a dog"]) == 0.75
