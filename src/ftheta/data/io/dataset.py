@@ -226,7 +226,7 @@ def _inferred(csv_format: CsvFormat, typed: bool, reject: Reject, column: pd.Ser
     if found.values.dtype == float and np.isinf(found.values).any():
         what = "holds {cell!r}; finite numbers are needed. Correct the cell or remove the row."
         reject(str(column.name), np.isinf(found.values.to_numpy()), what)
-    if target and found.values.dtype == "category" and not typed:  # a word among many different numbers is no class
+    if target and found.values.dtype == "category" and not typed:  # a word among many different numbers is not a class
         y, values = found.values, numbers([str(level) for level in found.values.cat.categories])[0]
         if np.isfinite(values).any() and task_of(values[np.isfinite(values)]) == "regression":
             words = np.isin(y.cat.codes.to_numpy(), np.flatnonzero(np.isnan(values)))
