@@ -180,6 +180,10 @@ def test_a_page_begins_with_the_verdict_and_names_what_differs(ok, runs, monkeyp
         ([{"model": "mlp"}, {"model": "mlp", "params.epochs": 30}], ["mlp", "mlp, 30 epochs"]),
         ([{"model": "mlp", "params.hidden": [8, 4]}, {"model": "mlp", "params.hidden": [9]}], ["8-4", "9"]),
         ([{"model": "mlp", "seed": 0}, {"model": "mlp", "seed": 0}], ["mlp (1)", "mlp (2)"]),
+        (  # two that always go together say no more than one
+            [{"model": "mlp", "c": i % 2, "b": i // 2, "a": i // 2} for i in range(4)],
+            [f"mlp, a {i // 2}, c {i % 2}" for i in range(4)],
+        ),
         (  # three settings are said, not the fourth
             [{"model": "mlp", **dict(zip("abcd", map(int, f"{i:04b}"), strict=True))} for i in range(16)],
             [f"mlp, d {i & 1}, c {i >> 1 & 1}, b {i >> 2 & 1} ({i + 1})" for i in range(16)],

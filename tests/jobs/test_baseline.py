@@ -14,7 +14,7 @@ from sklearn.metrics import brier_score_loss, log_loss, mean_absolute_error, r2_
 
 import ftheta
 from ftheta import jobs
-from ftheta.jobs.baseline import Relation, Scored
+from ftheta.jobs.baseline import Relation, Scored, errors_by
 from ftheta.tasks import Classify, Regress, Segment
 from tests.cli._things import table, write
 
@@ -178,6 +178,14 @@ def test_a_run_says_which_rows_have_larger_errors():
     (sentence,) = result()["errors"]
     assert sentence.startswith("Rows with city Rome (") and trained.verdicts == [trained.verdict, sentence]
     assert trained.errors().sentences == [sentence] and jobs.open("r").errors().sentences == [sentence]
+
+
+def test_errors_are_told_by_columns_of_tables_not_by_pixels():
+    x = np.random.default_rng(0).integers(0, 17, size=(400, 64)).astype(float)
+    x[:, 3] = np.arange(400) % 4
+    y = np.arange(400) % 2
+    found = {"y": y, "predicted": np.where(x[:, 3] == 3, 1 - y, y), "p": None, "classes": [0, 1]}
+    assert errors_by(Classify(), x, found, ()).groups and errors_by(Classify(), x, found, (8, 8)) is None
 
 
 @pytest.mark.middle

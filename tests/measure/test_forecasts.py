@@ -81,6 +81,8 @@ def test_errors_by_origin_are_what_a_paired_test_compares():
     a, b = forecast_tests(y, y + [3, 4, 0, 0], y + 1, [5, 5, 9, 9])
     np.testing.assert_allclose(a, [np.sqrt(12.5), 0])
     np.testing.assert_allclose(b, [1, 1])
+    a, b = forecast_tests(y, y + [3, 4, 0, 0], y + [1, 1, 1, 5], [9, 5, 9, 9])  # one step from 5, three from 9
+    np.testing.assert_allclose((a, b), [[4, np.sqrt(3)], [1, 3]])
     with pytest.raises(InputError, match="must be the same steps"):
         forecast_tests(y, y[:3], y, [5, 5, 9, 9])
 

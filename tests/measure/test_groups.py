@@ -41,6 +41,14 @@ def test_quarters_are_pandas_and_the_interval_is_students():
         assert (mean, low, high) == pytest.approx((own.mean(), *ends))
 
 
+def test_equal_values_are_in_one_quarter():
+    x = np.repeat([0.0, 1.0, *np.arange(2.0, 52.0)], [130, 170, *[2] * 50])
+    found = error_groups(x[:, None], RNG.gamma(2.0, size=400))
+    ends = [list(map(float, name.removeprefix("from ").split(" to "))) for _, name in found.groups]
+    assert sorted(end for pair in ends for end in set(pair)) == sorted({end for pair in ends for end in pair})
+    assert [n for n, (low, high) in zip(found.rows, ends, strict=True) if low == high == 0] == [130]
+
+
 def test_planted_errors_are_named_one_group_of_each_column():
     area, rows = AREA.copy(), np.arange(N)
     area[:30] = np.nan

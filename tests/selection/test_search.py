@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom, qmc
+from scipy.stats import binom, qmc, rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -173,7 +173,11 @@ def test_tune_agrees_with_scikit_learn_and_refits():
     for params, score in zip(found.cv_results_["params"], found.cv_results_["mean_test_score"], strict=True):
         assert score == pytest.approx(cross_val_score(Ridge(**params), X, y, cv=KFold(4)).mean())
     assert len(found.points) == 6 and found.best_score_ == max(found.cv_results_["mean_test_score"])
-    assert found.cv_results_["rank_test_score"][found.best] == 1
+    ranks = found.cv_results_["rank_test_score"]
+    assert ranks.tolist() == rankdata(-found.cv_results_["mean_test_score"], "min").tolist() and ranks[found.best] == 1
+    for state in ("pruned", "failed"):  # the best of what has not come to its end is behind all others
+        states = tuple(state if i == found.best else "complete" for i in range(6))
+        assert replace(found, states=states).cv_results_["rank_test_score"][found.best] == 6
     np.testing.assert_allclose(found.predict(X), Ridge(**found.best_params_).fit(X, y).predict(X))
 
 

@@ -334,6 +334,7 @@ def test_lifted_points_are_on_two_sides_of_the_plane_and_flat_ones_of_no_line():
 
 def test_the_parts_of_a_data_set():
     sets = {name: set(rows.tolist()) for name, rows in gallery.parts().items()}
+    assert [len(rows) for rows in sets.values()] == [600, 420, 336, 84, 180]
     assert sets["its training part"] | sets["its validation part"] == sets["training set"]  # B043
     assert not sets["its training part"] & sets["its validation part"] and not sets["training set"] & sets["test set"]
 

@@ -12,6 +12,7 @@ from ftheta.errors import InputError, RunError
 from ftheta.store import Run
 from ftheta.studies import Check, Study, _running, holds, ledger, less, missing, more, near, record, run, same
 from ftheta.studies import verdict as verdict_of
+from ftheta.studies._grid import Measured
 from ftheta.studies._running import fingerprint, info, load, names
 
 VERDICTS = {"right", "loose", "wrong", "incomplete", "undecided"}
@@ -243,6 +244,44 @@ def test_a_study_states_its_question_and_was_recorded_with_the_rows_it_claims(na
     found = info(name)
     assert found.question.endswith("?")
     assert {f["row"] for f in ledger.recorded()[name]["findings"]} == set(found.rows)
+
+
+def from_means(study, table):
+    """What a study has measured, as far as its table tells: the means over seeds, for four seeds alike."""
+    names = [*study.grid, *study.inner]
+    known = study.settings | dict(study.inner)
+    labels = {name: list(dict.fromkeys(table[name])) for name in names}
+    axes = {name: [next((v for v in known[name] if str(v) == str(x)), x) for x in labels[name]] for name in names}
+    means = {name: [str(cell).split(" ")[0] for cell in cells] for name, cells in table.items() if name not in names}
+    arrays = {
+        name: np.array(["nan" if cell in ("", "none") else cell for cell in v], float) for name, v in means.items()
+    }
+    shape = [*map(len, axes.values()), 1]
+    return Measured({name: np.repeat(v.reshape(shape), 4, -1) for name, v in arrays.items()}, axes)
+
+
+OF_SEEDS = ["A124", "B328", "C166"]  # their checks are not differences of means
+
+
+@pytest.mark.parametrize("name", names())
+def test_checks_find_in_the_recorded_means_what_was_recorded(name):
+    kept = json.loads((_running.RECORDS / f"{name.replace('/', '-')}.json").read_text(encoding="utf-8"))
+    checks = {f["row"]: {c["text"]: c["number"] for c in f["checks"]} for f in kept["findings"]}
+    for of, study in load(name).items():
+        rows = study.claims.keys() - set(OF_SEEDS)
+        if of not in kept["tables"] or not rows:
+            continue
+        measured = from_means(study, kept["tables"][of]["columns"])
+        for row in rows:
+            try:
+                found = list(study.claims[row][1](measured))
+            except (KeyError, ValueError):  # it takes curves, which no table holds
+                continue
+            for check in found:
+                if " ± " in (number := checks[row].get(check.text, "")):
+                    mean, half = map(float, number.split(",")[0].split(" ± "))
+                    difference = float(check.number.split(" ± ")[0]) - mean
+                    assert abs(difference) <= half + 0.1 * abs(mean), f"{check.text}: {check.number}, not {number}"
 
 
 def test_studies_are_short():

@@ -75,6 +75,9 @@ def test_full_batch_descent_reports_which_rule_ended_it():
     small = minimize(line, [0.0, 0.0], lr=0.05, steps=500, tolerance=1e-6)
     np.testing.assert_allclose(small.points[-1], [1.1, 1.1], atol=1e-6)
     assert small.reason.endswith("is not above the tolerance 1e-06") and len(small.points) < 200
+    halved = minimize(lambda x: x @ x, [4.0], lr=0.25, steps=50, tolerance=2.0)  # gradients 8, 4, 2
+    assert halved.points[:, 0].tolist() == [4.0, 2.0, 1.0] and halved.reason.startswith("the gradient, 2, is not above")
+    assert len(minimize(lambda x: x @ x, [4.0], lr=0.5, steps=50).points) == 2  # the gradient is 0
     stuck = minimize(line, [0.0, 0.0], lr=0.05, steps=500, patience=4)
     assert stuck.reason == "no lower value for 4 steps"
     assert stuck.values[-5:].min() == stuck.values.min() == pytest.approx(2.7)

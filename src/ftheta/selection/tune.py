@@ -38,8 +38,7 @@ class Tuned(Trials):
     @property
     def cv_results_(self) -> dict[str, Any]:
         """Columns of a data frame, one row per trial."""
-        sign = 1 if self.maximize else -1
-        values = np.where(self.complete, sign * self.values, -np.inf)
+        values = np.where(self.complete, self.values, -np.inf)
         rank = 1 + np.array([(values > value).sum() for value in values])
         each = {f"param_{name}": [p.get(name) for p in self.points] for name in self.space}
         found = {"params": list(self.points), **each, "mean_test_score": self.values, "rank_test_score": rank}

@@ -250,7 +250,6 @@ class Run:
                 self._folder.save(manifest)
             self._cut_log(kept[-1]["metrics"]["bytes"] if kept else 0)
             self._folder.tidy(manifest)
-        self._step = step
 
     def _marked(self, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Checkpoints with the rows that are left: a log that was damaged ends before its first bad line."""

@@ -92,6 +92,7 @@ def test_what_cannot_be_filled_in_is_said(machine):
         fill_in(object(), X)
     with pytest.raises(InputError, match=r"'where' parameter of fill_in .*'bottom'.*Got 'botom'"):
         fill_in(machine, X, where="botom")
+    assert fill_in(machine, X, (4, 1), (1,)).missing.reshape(2, 4, 3).sum((1, 2)).tolist() == [3, 12]  # one, and all
     with pytest.raises(InputError, match=r"rows=\(5,\); different integers from 1 to 4 are needed"):
         fill_in(machine, X, (5,))
     with pytest.raises(InputError, match=r"steps=\(0,\); different integers of at least 1 are needed"):

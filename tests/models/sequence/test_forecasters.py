@@ -304,6 +304,18 @@ def test_intervals_of_a_random_walk_grow_as_the_root_and_hold_what_they_say():
     assert 0.7 < hit.mean() < 0.9
 
 
+def test_intervals_are_in_the_units_of_each_series():
+    y = np.cumsum(np.random.default_rng(2).normal(size=200))
+    panel = pd.concat({"a": monthly(y), "b": monthly(5 - 1000 * y)}).to_frame("y")
+    one, both = (models.NaiveForecaster(method="last", **PLAIN).fit(x) for x in (monthly(y), panel))
+    alone, together = (np.ptp(model.predict_interval(horizon=3), axis=-1) for model in (one, both))
+    np.testing.assert_allclose(
+        together[..., 0].ravel() if together.ndim > 2 else together.ravel(),
+        np.outer([1, 1000], alone).ravel(),
+        rtol=0.2,
+    )
+
+
 def test_a_series_too_short_for_errors_has_no_intervals():
     model = models.ARForecaster(lags=2, **PLAIN).fit([1.0, 2, 1, 3, 1, 4])
     assert model.forecast().low is None

@@ -8,13 +8,13 @@ import pytest
 import torch
 from sklearn.neighbors import KernelDensity
 
-from ftheta.data import Batch
+from ftheta.data import Batch, load
 from ftheta.draw import Draw
 from ftheta.models import RestrictedBoltzmannMachine
 from ftheta.models.energy.rbm_net import RBM
 from ftheta.models.energy.rules import hebb
 from ftheta.studies._digits import digits, sample_pixels
-from ftheta.studies.energies import likelihood, salesman
+from ftheta.studies.energies import likelihood, modern_recall, salesman
 from ftheta.studies.energies.capacity import stable_units
 from ftheta.studies.energies.overfitting import kernel_density, nearest
 from ftheta.studies.energies.salesman import NETS, Net, all_tours, lengths, slope
@@ -28,6 +28,15 @@ def test_stable_units_are_those_of_hebbs_matrix():
         x = RNG.choice([-1.0, 1.0], (p, n))
         assert (stable_units(x) == (x * (x @ hebb(x)) >= 0)).all()
     assert not stable_units(RNG.choice([-1.0, 1.0], (30, 20))).all()
+
+
+def test_ten_digits_are_the_sth_of_each_class_as_signs():
+    data = load("digits")
+    for seed in (0, 3):
+        found = modern_recall.ten("digits", seed)
+        for k in range(10):
+            grey = np.asarray(data.x)[data.y == k][seed].ravel()
+            assert np.array_equal(found[k], np.where(grey > 8, 1, -1))
 
 
 # ---- round trips

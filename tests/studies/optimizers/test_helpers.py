@@ -6,7 +6,7 @@ import torch
 
 from ftheta.data import Rows
 from ftheta.draw import Draw
-from ftheta.studies.optimizers import _race, basins, gradient_noise
+from ftheta.studies.optimizers import _race, basins, gradient_noise, stability
 from ftheta.studies.optimizers._line import (
     batch_gradients,
     best,
@@ -128,6 +128,21 @@ def test_a_path_starts_at_zero_stops_where_numbers_end_and_takes_the_knobs():
     assert descend(source, "gd", 0.1, 3)[0].tolist() == [0, 0]
     assert len(descend(source, "gd", 1e200, 50)) < 51
     assert descend(source, "gd", 0.1, 1, training=Training(clip_norm=0.5))[1].norm() == pytest.approx(0.05)
+
+
+def test_a_path_of_batches_is_drawn_by_its_seed():
+    source = Rows(*POINTS, batch_size=5)
+    first, again, other = (descend(source, "sgd", 0.1, 20, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(first, again) and not torch.allclose(first, other)
+
+
+def test_all_rows_leave_a_saddle_when_the_recursion_does():
+    x, steps = 0.01, 0
+    while abs(x) <= 0.5:
+        x, steps = x - 0.1 * (x**3 - x), steps + 1
+    assert stability.saddle(0, 0.01, steps=45)["all rows"] == steps
+    found = stability.saddle(0, 0.0, steps=100)  # exactly on it
+    assert found["all rows"] == np.inf and found["batches"] < 100 and found["moved"] == 0
 
 
 def test_mini_batches_are_the_rows_in_an_order_of_each_start_and_epoch():
