@@ -74,20 +74,10 @@ def convolution(
     for name, count in (("n_in", n_in), ("n_out", n_out), ("groups", groups)):
         check.at_least(f"{name} of convolution", count, 1, integer=True)
     of_a_group(n_in, n_out, groups)
-    sizes = [
-        per_axis(check_sizes("convolution", name, value), dims)
-        for name, value in (("kernel", kernel), ("stride", stride), ("dilation", dilation))
-    ]
+    sizes = {"kernel": kernel, "stride": stride, "dilation": dilation}
+    window, step, apart = (per_axis(check_sizes("convolution", name, v), dims) for name, v in sizes.items())
     layer: Any = nn.Conv1d if dims == 1 else Conv2d  # the number of axes is not known to the type checker
-    return layer(
-        *(n_in, n_out, sizes[0]),
-        stride=sizes[1],
-        padding=_padding(padding, sizes[0], sizes[2]),
-        dilation=sizes[2],
-        groups=groups,
-        bias=bias,
-        padding_mode=mode,
-    )
+    return layer(n_in, n_out, window, step, _padding(padding, window, apart), apart, groups, bias, mode)
 
 
 def separable(

@@ -163,8 +163,7 @@ class HopfieldLayer(nn.Module):
     ) -> Tensor:
         """What states (..., S, D) read: stored patterns (..., P, D'), or the values of these."""
         share = self.association(state, stored, missing=missing)
-        values = stored if values is None else values
-        values = _present(state if values is None else values, missing)
+        values = _present(next(v for v in (values, stored, state) if v is not None), missing)
         self._check_width(values=(values, self.value))
         read = share @ self._heads(self.value(self.stored_norm(values)))  # (..., H, S, d)
         return self.out(read.transpose(-3, -2).flatten(-2))  # (..., S, n_out)
@@ -227,10 +226,6 @@ class HopfieldMemory(nn.Module):
         self.layer = HopfieldLayer(n_in, n_out, **options)
         self.memories = nn.Parameter(torch.randn(check_sizes("HopfieldMemory", "n_memories", n_memories), n_in))
         self.values = nn.Parameter(torch.randn(n_memories, n_in))
-
-    def association(self, state: Tensor) -> Tensor:
-        """How much each state takes of each learned pattern: (H, rows, P)."""
-        return self.layer.association(state.reshape(-1, state.shape[-1]), self.memories)
 
     def forward(self, state: Tensor) -> Tensor:
         read = self.layer(state.reshape(-1, state.shape[-1]), self.memories, self.values)

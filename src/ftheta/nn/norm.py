@@ -17,7 +17,7 @@ He, arXiv:1803.08494; Zhang and Sennrich, arXiv:1910.07467.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -49,8 +49,7 @@ class MapRMSNorm(nn.Module):
         return f"{len(self.weight)}, eps={self.eps}"
 
 
-@dataclass(frozen=True)
-class Norm:
+class Norm(NamedTuple):
     """What there is to know of a norm."""
 
     factory: Callable[[int, int, int], nn.Module]  # (channels, dims, groups) -> module

@@ -67,7 +67,6 @@ class Margins(Result):
 
     @property
     def caption(self) -> str:
-        """What may be removed."""
         beyond, n = int((states_of(self.margin) == 0).sum()), len(self.margin)
         widths = ", ".join(f"{width:.4g}" for width in self.width[:5]) + ", ..." * (len(self.width) > 5)
         said = f"{beyond:,} of {counted(n, 'row')} lie beyond the margin: without them the model stays the same. "
@@ -165,7 +164,6 @@ class Tube(Result):
 
     @property
     def caption(self) -> str:
-        """What may be removed."""
         within, n = int((self._states() == 0).sum()), len(self.y)
         return (
             f"{within:,} of {counted(n, 'row')} lie within the tube of ±{self.epsilon:.4g}: without them the model "
@@ -241,7 +239,6 @@ class Optimality(Result):
 
     @property
     def caption(self) -> str:
-        """The largest of them."""
         gap = self.shares["duality gap / objective"].max()
         return f"The objective is at most a share {gap:.1g} above its minimum; tol was {self.tol:g}."
 
@@ -293,7 +290,6 @@ class LeaveOneOut(Result):
 
     @property
     def caption(self) -> str:
-        """What is bounded."""
         return (
             f"Leaving one row out, {self.error:.1%} of {self.rows} rows are predicted wrongly; {self.refits} fits "
             "without a support vector tell, for a row that is none changes nothing."

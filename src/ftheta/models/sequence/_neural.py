@@ -74,13 +74,8 @@ class NeuralForecaster(Forecaster, NeuralEstimator):
             return self.trainer(self.make(), rows, held)
 
         self._measure = _Measure(errors, stop - begin)
-        return Phases(
-            [
-                (lambda: fresh(Data(part), None), self.epochs),
-                (lambda: self._measure, 1),
-                (lambda: fresh(data, held), self.epochs),
-            ]
-        )
+        first, last = (lambda: fresh(Data(part), None), self.epochs), (lambda: fresh(data, held), self.epochs)
+        return Phases([first, (lambda: self._measure, 1), last])
 
     def rounds(self) -> int:
         return 2 * self.epochs + 1 if self.calibration else self.epochs
@@ -107,9 +102,8 @@ class NeuralForecaster(Forecaster, NeuralEstimator):
             return None
 
         def noisy(batch: Batch, draw: Draw) -> Batch:
-            n = self.target_.n
-            noise = torch.randn(batch.x[..., :n].shape, generator=draw.generator("noise"), dtype=batch.x.dtype)
-            x = batch.x.clone()
+            x, n = batch.x.clone(), self.target_.n
+            noise = torch.randn(x[..., :n].shape, generator=draw.generator("noise"), dtype=x.dtype)
             x[..., :n] += sigma * noise.to(x.device)
             return batch._replace(x=x)
 

@@ -59,15 +59,12 @@ class CommitteeForecaster(PlainForecaster):
         cls: Any = catalog.resolve(name, "series", "forecast")
         known = cls._get_param_names()
         own = {f: getattr(self, f) for f in ("horizon", "lags", "season", "target", "known_ahead", "log", "difference")}
-        given = {"random_state": int(np.random.default_rng([self.seed_, i]).integers(2**32))}
-        given |= self.settings or {}
+        given = {"random_state": int(np.random.default_rng([self.seed_, i]).integers(2**32)), **(self.settings or {})}
         return cls(**own | {"calibration": 0.0} | {k: v for k, v in given.items() if k in known})
 
     def levels(self, panel: Panel, origins: Sequence[Origin], h: int) -> np.ndarray:
-        found = []
-        for member in self.members_:
-            seen = replace(panel, spec=member.input_, kind=member.kind())
-            found.append(member._restored(seen, member.levels(seen, origins, h)))
+        seen = [(m, replace(panel, spec=m.input_, kind=m.kind())) for m in self.members_]
+        found = [m._restored(own, m.levels(own, origins, h)) for m, own in seen]
         mean, log = np.mean(found, 0), np.asarray(panel.spec.facts["log"], bool)
         return logged(np.where(log, np.maximum(mean, 1e-300), mean), log)
 
@@ -83,9 +80,8 @@ class CommitteeForecaster(PlainForecaster):
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Restore what `get_state` returned."""
         found = [json.loads(one["config"]) for one in state["members_"]]
-        if len(found) != len(self.members) * self.copies or any(
-            (c["kind"], c["task"]) != ("series", "forecast") or c["model"] == "committee" for c in found
-        ):
+        kinds = {(c["kind"], c["task"], c["model"] == "committee") for c in found}
+        if len(found) != len(self.members) * self.copies or kinds != {("series", "forecast", False)}:
             raise InputError("The members of a committee of forecasters must be forecasters. The file is damaged.")
         made = [revived(c, one, f"member {k}") for k, (c, one) in enumerate(zip(found, state["members_"], strict=True))]
         super().set_state({**state, "members_": made})

@@ -72,11 +72,11 @@ class ETSForecaster(PlainForecaster):
         return min(found, key=lambda pair: pair[0])[1]
 
     def rehearse(self) -> None:
-        known = np.asarray(self.smoothing_, float)
-        if known.shape != (int(self.input_.facts["forecast"]), 5) or not (1 <= known[:, 4]).all():
+        known, most = np.asarray(self.smoothing_, float), int(np.sum(self.input_.facts["lengths"]))
+        if known.shape != (int(self.input_.facts["forecast"]), 5):
             raise ValueError(f"smoothing parameters of shape {known.shape}")
-        if (known[:, 4] > int(np.sum(self.input_.facts["lengths"]))).any():
-            raise ValueError("a season that is longer than the series")
+        if not ((1 <= known[:, 4]) & (known[:, 4] <= most)).all():
+            raise ValueError("a season that is longer than the series, or has no step")
         super().rehearse()
 
     def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
@@ -100,11 +100,9 @@ def _fitted(ys: list[list[float]], phi: float, m: int) -> tuple[float, Smooth]:
         return sum(_smoothed(y, smooth(v), *b)[0] for y, b in zip(ys, begun, strict=True))
 
     best = minimize(loss, [starts[n] for n in names], bounds=[BOUNDS[n] for n in names], method="L-BFGS-B")
-    n = sum(map(len, ys))
-    q = len(names) + 2 + (phi > 0) + (m - 1) * (m > 1)
-    if n <= q + 1:
-        return np.inf, smooth(best.x)
-    return n * np.log(max(best.fun / n, 1e-300)) + 2 * q + 2 * q * (q + 1) / (n - q - 1), smooth(best.x)
+    n, q = sum(map(len, ys)), len(names) + 2 + (phi > 0) + (m - 1) * (m > 1)
+    aicc = n * np.log(max(best.fun / n, 1e-300)) + 2 * q + 2 * q * (q + 1) / (n - q - 1) if n > q + 1 else np.inf
+    return aicc, smooth(best.x)
 
 
 def _start(y: list[float], trend: bool, m: int) -> State:

@@ -8,6 +8,7 @@ References: Hochreiter and Schmidhuber, Long short-term memory, Neural Computati
 empirical evaluation of generic convolutional and recurrent networks for sequence modeling (2018).
 """
 
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -91,12 +92,8 @@ class Dilated(nn.Module):
     def __init__(self, n_inputs: int, n: int, hidden: int, size: int, layers: int) -> None:
         super().__init__()
         widths = [n_inputs, *[hidden] * layers]
-        self.convs = nn.ModuleList(
-            nn.Conv1d(a, b, size, dilation=2**k) for k, (a, b) in enumerate(zip(widths, widths[1:], strict=False))
-        )
-        self.skips = nn.ModuleList(
-            nn.Identity() if a == b else nn.Conv1d(a, b, 1) for a, b in zip(widths, widths[1:], strict=False)
-        )
+        self.convs = nn.ModuleList(nn.Conv1d(*ab, size, dilation=2**k) for k, ab in enumerate(pairwise(widths)))
+        self.skips = nn.ModuleList(nn.Identity() if a == b else nn.Conv1d(a, b, 1) for a, b in pairwise(widths))
         self.size, self.out = size, nn.Linear(hidden, n)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -49,12 +49,10 @@ class Gates(Result):
     def figure(self) -> Figure:
         """What comes in as lines; below it, with a line for each unit, gates from 0 to 1 and states of both signs."""
         figure, grid = canvas(len(self.values), across=1, width=8.0, height=1.7, sharex=True)
-        steps = np.arange(1, 1 + len(self.values["x"]))
-        for axes, (name, v) in zip(grid, self.values.items(), strict=True):
-            if name == "x":
-                axes.plot(steps, v, marker="o" if len(v) <= 30 else "", ms=3)
-                axes.set(title=f"{self.name}: what it reads", ylabel="x")
-                continue
+        (top, *others), (v, *values) = grid, self.values.values()
+        top.plot(np.arange(1, 1 + len(v)), v, marker="o" if len(v) <= 30 else "", ms=3)
+        top.set(title=f"{self.name}: what it reads", ylabel="x")
+        for axes, name, v in zip(others, [*self.values][1:], values, strict=True):
             signed = name in ("candidate", "h", "c")
             most = max(float(np.abs(v).max()), 1e-12) if signed else 1.0
             look = {"cmap": "RdBu_r" if signed else "viridis", "vmin": -most * signed, "vmax": most}
@@ -80,11 +78,10 @@ def gates(obj: Any, X: Any, *, row: int = 0, layer: Count = 1) -> Gates:
         layer: Which cell, counted over layers and directions; a backward one is shown from its first step, the last.
     """
     one = chosen(traced(obj, X, row), layer)
-    states = [tree_flatten(state)[0] for state in one.states[1:]]
-    after = {name: torch.cat([s[k] for s in states]) for k, name in enumerate(("h", "c")[: len(states[0])])}
-    shown = {"x": one.x, **one.gates, **after}
-    if len(one.gates) == 1 and torch.equal(one.gates["candidate"], after["h"]):
-        del shown["candidate"]  # of a plain cell it is the state
+    states = zip(*(tree_flatten(state)[0] for state in one.states[1:]), strict=True)
+    after = dict(zip(("h", "c"), map(torch.cat, states), strict=False))
+    plain = len(one.gates) == 1 and torch.equal(one.gates["candidate"], after["h"])  # then the candidate is the state
+    shown = {"x": one.x, **({} if plain else one.gates), **after}
     return Gates(one.name, {name: value.numpy() for name, value in shown.items()})
 
 

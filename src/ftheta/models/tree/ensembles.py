@@ -39,7 +39,6 @@ class Pruning(Result):
 
     @property
     def caption(self) -> str:
-        """Which size has the least error, and which was chosen."""
         best, i = int(self.error.argmin()), self.chosen
         least = f"The {self.label} in 5 folds is least, {self.error[best]:.4g}, at {self.leaves[best]} leaves"
         return f"{least}; {self.leaves[i]} leaves have {self.error[i]:.4g}, which is within one standard error."
@@ -96,7 +95,6 @@ class MoreTrees(Result):
 
     @property
     def caption(self) -> str:
-        """Where the error is least, and where it ends."""
         best, what = int(self.error.argmin()), self.label[0].upper() + self.label[1:]
         last = f"{what} of rows held out: {self.error[-1]:.4g} with all {self.trees[-1]:,} {self.unit}"
         least = f", least {self.error[best]:.4g} with {self.trees[best]:,}"

@@ -157,7 +157,6 @@ class TreePicture(Result):
 
     @property
     def caption(self) -> str:
-        """How large it is, and why the row has its prediction."""
         tree, way = self.tree, self.way
         leaves, deep = leaves_below(tree, 0), counted(int(tree.depth().max()), "question")
         first = f"{leaves} leaves, at most {deep} deep."
@@ -241,7 +240,6 @@ class Votes(Result):
 
     @property
     def caption(self) -> str:
-        """What they say together."""
         mean = self.weight @ self.values
         said = self.words.answer(mean[None] if self.words.classes else mean[:, None])
         return f"{self.label}, {counted(len(self.values), 'tree')}: {self.target} is {said}."

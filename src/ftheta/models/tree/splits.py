@@ -119,7 +119,6 @@ class Splits(Result):
 
     @property
     def caption(self) -> str:
-        """Which question is best."""
         j = int(self.order[0])
         fall = f"falls from {self.parent:.4g} to {self.parent - self.gain[j]:.4g}"
         question = f"{self.names[j]} ≤ {self.thresholds[j]:.4g}"
