@@ -53,14 +53,11 @@ class Batch(NamedTuple):
             raise InputError(f"the loss is one number for the batch; {needed}")
         if self.weight is None:
             return each.sum(), float(each.numel())
-        return _weighted(each, self.weight.to(each.dtype))
-
-
-def _weighted(each: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    if weight.shape != each.shape[: weight.dim()]:
-        shapes = f"the loss has shape {tuple(each.shape)} but the weights have {tuple(weight.shape)}"
-        raise InputError(f"{shapes}: the axes of the weights must be the first axes of the loss, rows first")
-    if each.dim() == 1:
-        return torch.dot(weight, each), weight.sum()
-    spread = weight.reshape(weight.shape + (1,) * (each.dim() - weight.dim()))  # (B, 1, ...)
-    return (spread * each).sum(), spread.expand_as(each).sum()
+        weight = self.weight.to(each.dtype)
+        if weight.shape != each.shape[: weight.dim()]:
+            shapes = f"the loss has shape {tuple(each.shape)} but the weights have {tuple(weight.shape)}"
+            raise InputError(f"{shapes}: the axes of the weights must be the first axes of the loss, rows first")
+        if each.dim() == 1:
+            return torch.dot(weight, each), weight.sum()
+        spread = weight.reshape(weight.shape + (1,) * (each.dim() - weight.dim()))  # (B, 1, ...)
+        return (spread * each).sum(), spread.expand_as(each).sum()

@@ -203,19 +203,14 @@ class Stream(_Stateless):
         count = start
         for item in islice(given, skip, skip + self.length - start):
             count += 1
-            yield _batch(item)
+            parts = item if isinstance(item, (tuple, list)) else (item,)
+            if not 1 <= len(parts) <= 3 and not isinstance(item, Batch):
+                needed = "a Batch, x, (x, y) or (x, y, weight) is needed"
+                raise InputError(f"The stream gave {len(parts)} things; {needed}.")
+            yield Batch(*parts)
         if count < self.length:
             advice = "give one that lasts, one that starts anew (a function), or a smaller length"
             raise InputError(f"The stream ended after {count} of {self.length} batches of epoch {epoch}: {advice}.")
-
-
-def _batch(item: Any) -> Batch:
-    if isinstance(item, Batch):
-        return item
-    parts = item if isinstance(item, (tuple, list)) else (item,)
-    if not 1 <= len(parts) <= 3:
-        raise InputError(f"The stream gave {len(parts)} things; a Batch, x, (x, y) or (x, y, weight) is needed.")
-    return Batch(*parts)
 
 
 def _tensors(x: Any) -> Any:

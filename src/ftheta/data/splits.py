@@ -56,9 +56,8 @@ def _sides(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _labels(y: Any, n: int) -> np.ndarray:
     """Codes of the labels, or of bins of equal size where y holds many different numbers."""
-    shape = None if y is None else np.shape(y)
-    if shape != (n,):
-        got = "no y" if shape is None else f"y of shape {shape}"
+    if y is None or np.shape(y) != (n,):
+        got = "no y" if y is None else f"y of shape {np.shape(y)}"
         raise InputError(f"A stratified split needs one label for each of {n} rows, got {got}. Or use split='random'.")
     y = np.asarray(y)
     values, code = np.unique(y, return_inverse=True)
@@ -80,10 +79,9 @@ def _stratified(order: np.ndarray, count: int, fraction: float, code: np.ndarray
 def _quotas(sizes: np.ndarray, count: int, fraction: float) -> np.ndarray:
     """How many of each class are held out: largest remainders, at most all but one."""
     if count > (sizes - 1).sum():
-        raise InputError(
-            f"{count} of {sizes.sum()} rows cannot be held out: each of {len(sizes)} classes keeps one row, "
-            f"so at most {(sizes - 1).sum()} can. Use a smaller fraction, or split='random'."
-        )
+        why = f"each of {len(sizes)} classes keeps one row, so at most {(sizes - 1).sum()} can"
+        what = f"{count} of {sizes.sum()} rows cannot be held out: {why}"
+        raise InputError(f"{what}. Use a smaller fraction, or split='random'.")
     quota = np.minimum(np.floor(fraction * sizes), sizes - 1).astype(int)
     while quota.sum() < count:
         quota[np.argmax(np.where(quota < sizes - 1, fraction * sizes - quota, -np.inf))] += 1

@@ -96,10 +96,8 @@ def probabilities(p: Any, listed: Sequence[Any], n: int) -> np.ndarray:
     wrong = ~((q >= 0) & (q <= 1)).all(1) | ~(abs(q.sum(1, dtype=np.float64) - 1) <= _SUM)
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise InputError(
-            f"Row {i} of p is {np.array2string(q[i], threshold=6, precision=4)} with sum {q[i].sum():.6g}; "
-            "probabilities lie in [0, 1] and sum to 1, so pass predict_proba, not scores."
-        )
+        row = f"Row {i} of p is {np.array2string(q[i], threshold=6, precision=4)} with sum {q[i].sum():.6g}"
+        raise InputError(f"{row}; probabilities lie in [0, 1] and sum to 1, so pass predict_proba, not scores.")
     return q
 
 

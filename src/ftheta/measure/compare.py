@@ -91,20 +91,15 @@ class Comparison(Result, eq=True):
     @property
     def meaning(self) -> str:
         """The verdict of the first test, in a sentence; which others disagree, in another."""
-        alpha = 1 - self.level
-        other = [t for t in self.tests if (t.p <= alpha) != (self.tests[0].p <= alpha)]
-        said = ", ".join(f"{t.test} of the {t.measure} p = {t.p:.2g}" for t in other)
-        return f"{self._verdict}{f' The tests disagree: {said}.' if other else ''}"
-
-    @property
-    def _verdict(self) -> str:
-        (a, b), first = self.names, self.tests[0]
+        (a, b), first, alpha = self.names, self.tests[0], 1 - self.level
         x, y = self.values[first.measure]
-        kind = f"{first.measure.capitalize()} is {x:.4g} for {a} and {y:.4g} for {b} on the same {self.n:,} rows"
-        test = f"({first.test}, p = {first.p:.2g})"
-        if self.better is None:
-            return f"{kind}: chance alone could make this difference {test}; these rows do not tell which is better."
-        return f"{kind}: {self.better} is better; chance alone would seldom make this difference {test}."
+        said = f"{first.measure.capitalize()} is {x:.4g} for {a} and {y:.4g} for {b} on the same {self.n:,} rows: "
+        said += f"{self.better} is better; chance alone would seldom" if self.better else "chance alone could"
+        said += f" make this difference ({first.test}, p = {first.p:.2g})"
+        said += "." if self.better else "; these rows do not tell which is better."
+        others = [t for t in self.tests if (t.p <= alpha) != (first.p <= alpha)]
+        tests = ", ".join(f"{t.test} of the {t.measure} p = {t.p:.2g}" for t in others)
+        return f"{said} The tests disagree: {tests}." if others else said
 
     @property
     def caption(self) -> str:

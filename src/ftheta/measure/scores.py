@@ -120,12 +120,13 @@ def classification(
     rows = np.bincount(truth, minlength=len(listed))
     boot = Bootstrap(len(truth), level_of(level), seed=seed)
     few = rows[rows > 0].min() < MIN_OF_A_CLASS or (rows > 0).sum() < 2
+    ece = float(sum(abs(c.sum()) for c in gaps(truth, q)) / boot.n)
     found = (
         *_hits(truth, q.argmax(1), listed, boot),
         mean_score("log loss", log_loss_rows(truth, q), boot),
         mean_score("Brier score", brier_rows(truth, q), boot),
         *_areas(truth, q, boot.level, few),
-        _ece(truth, q, boot),
+        Score.of("ECE", ece, None if boot.n < MIN_ROWS else boot.abs_interval(gaps(truth, q)), "bootstrap, basic"),
     )
     return Scores(len(truth), boot.level, found)
 
@@ -234,12 +235,6 @@ def _areas(truth: np.ndarray, p: np.ndarray, level: float, few: bool | np.bool_)
     for name, value, phi in zip(AREAS, np.mean(values, axis=0), influence / len(values), strict=True):
         found.append(Score.of(name, value, log_odds(float(value), phi, level), "influence, log-odds"))
     return found
-
-
-def _ece(truth: np.ndarray, p: np.ndarray, boot: Bootstrap) -> Score:
-    value = float(sum(abs(c.sum()) for c in gaps(truth, p)) / boot.n)
-    found = None if boot.n < MIN_ROWS else boot.abs_interval(gaps(truth, p))
-    return Score.of("ECE", value, found, "bootstrap, basic")
 
 
 def log_loss_rows(truth: np.ndarray, p: np.ndarray) -> np.ndarray:

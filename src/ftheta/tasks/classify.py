@@ -93,11 +93,9 @@ class Classify(Supervised):
         unseen = np.setdiff1d(y_test, y_train)
         if len(unseen):
             rows = np.isin(y_test, unseen).reshape(len(y_test), -1).any(1).sum()
-            raise InputError(
-                f"{name}: {rows} of {len(y_test)} test rows have a class that no training row has "
-                f"({', '.join(map(repr, unseen[:5].tolist()))}). Leave them out, or have classes on both sides with "
-                "--split stratified."
-            )
+            what = f"{rows} of {len(y_test)} test rows have a class that no training row has"
+            advice = "Leave them out, or have classes on both sides with --split stratified."
+            raise InputError(f"{name}: {what} ({', '.join(map(repr, unseen[:5].tolist()))}). {advice}")
 
     def validation_share(self, n: int) -> float:
         """A tenth; none where that is few rows."""
@@ -111,10 +109,8 @@ class Classify(Supervised):
 
     def predict(self, model: Any, X: Any, names: Names = (), held: Held = None) -> Predictions:
         """Names of classes, with probabilities where the model has them."""
-        p = None
-        if hasattr(model, "predict_proba"):
-            p = np.asarray(model.predict_proba(X), dtype=np.float64)
-            p = p / p.sum(1, keepdims=True)
+        p = np.asarray(model.predict_proba(X), dtype=np.float64) if hasattr(model, "predict_proba") else None
+        p = None if p is None else p / p.sum(1, keepdims=True)
         return {"predicted": self.truth(model.predict(X), model, names), "p": p, "classes": class_names(model, names)}
 
     def columns(self, predictions: Predictions) -> dict[str, Any]:
@@ -193,14 +189,15 @@ class Classify(Supervised):
 
     def figures(self, y: Any, predictions: Predictions, target: str) -> dict[str, Callable[[], Result]]:
         classes, p = list(predictions["classes"]), predictions["p"]
-        made: dict[str, Callable[[], Result]] = {
-            "Confusion matrix": partial(measure.confusion, y, predictions["predicted"], classes)
+        matrix = partial(measure.confusion, y, predictions["predicted"], classes)
+        if p is None:
+            return {"Confusion matrix": matrix}
+        return {
+            "Confusion matrix": matrix,
+            "ROC": partial(measure.roc, y, p, classes),
+            "Precision and recall": partial(measure.precision_recall, y, p, classes),
+            "Calibration": partial(measure.calibration, y, p, classes),
         }
-        if p is not None:
-            made["ROC"] = partial(measure.roc, y, p, classes)
-            made["Precision and recall"] = partial(measure.precision_recall, y, p, classes)
-            made["Calibration"] = partial(measure.calibration, y, p, classes)
-        return made
 
     def worst(self, y: Any, predictions: Predictions) -> dict[str, np.ndarray]:
         """Of wrong rows the least probable truth first; a class that the model does not know has probability 0."""
@@ -308,10 +305,9 @@ def encode_labels(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     np.minimum(index, len(classes) - 1, out=index)
     unseen = classes[index] != y
     if unseen.any():
-        raise InputError(
-            f"y has class {y[unseen].tolist()[0]!r} never seen before (classes_: {', '.join(map(str, classes[:8]))}). "
-            "Pass classes= or fit anew."
-        )
+        known = ", ".join(map(str, classes[:8]))
+        never = f"y has class {y[unseen].tolist()[0]!r} never seen before (classes_: {known})"
+        raise InputError(f"{never}. Pass classes= or fit anew.")
     return index.astype(np.int64, copy=False)
 
 
@@ -339,11 +335,8 @@ def warn_unseen(y: Any, classes: np.ndarray) -> None:
     unseen = set(np.ravel(check.plain(y)).tolist()) - set(classes.tolist())
     if unseen:
         known = ", ".join(map(str, classes[:8]))
-        warnings.warn(
-            f"y has class {min(unseen, key=str)!r} never seen in fit (classes_: {known}). It counts as wrong; refit "
-            "to include it.",
-            stacklevel=3,
-        )
+        never = f"y has class {min(unseen, key=str)!r} never seen in fit (classes_: {known})"
+        warnings.warn(f"{never}. It counts as wrong; refit to include it.", stacklevel=3)
 
 
 def _percent(p: float) -> str:

@@ -57,10 +57,8 @@ class Regress(Supervised):
         like = self.likelihood(spec)
         bad = y[(y < 0) | (y != np.floor(y))] if like.support == "count" else np.empty(0)
         if bad.size:
-            raise InputError(
-                f"likelihood={self.family!r} is for counts 0, 1, 2, ..., but y holds {bad.flat[0]:g}. Use "
-                "likelihood='gaussian'."
-            )
+            counts = f"likelihood={self.family!r} is for counts 0, 1, 2, ..., but y holds {bad.flat[0]:g}"
+            raise InputError(f"{counts}. Use likelihood='gaussian'.")
         mean, scale = np.zeros(y.shape[1:]), np.ones(y.shape[1:])
         if self.standardize and like.standardize:
             mean = np.average(y, axis=0, weights=weight)
@@ -76,9 +74,7 @@ class Regress(Supervised):
         return (y - spec.facts["mean"]) / spec.facts["scale"]
 
     def likelihood(self, spec: TargetSpec) -> Likelihood:
-        if isinstance(self.family, str):
-            return likelihoods.by_name(self.family, spec)
-        return deepcopy(self.family)
+        return likelihoods.by_name(self.family, spec) if isinstance(self.family, str) else deepcopy(self.family)
 
     def decode(self, predictions: np.ndarray, spec: TargetSpec) -> np.ndarray:
         """Predictions in the units of y, (n,) or (n, T); several columns come as float64."""
@@ -115,12 +111,11 @@ class Regress(Supervised):
         """With the interval of the likelihood, else of the errors in held-out rows, else of the theory."""
         predicted = model.predict(X)
         own = _interval(model, X) if held is None or hasattr(model, "likelihood_") else None
-        if own is not None:
-            return {"predicted": predicted, "low": own[:, 0], "high": own[:, 1]}
-        if held is None:
-            return {"predicted": predicted, "low": None, "high": None}
-        middle = predicted.astype(np.float64)  # in float32 the width of the interval would vary with rounding
-        return {"predicted": predicted, "low": middle - held["half_width"], "high": middle + held["half_width"]}
+        low, high = (None, None) if own is None else own.T
+        if own is None and held is not None:
+            middle = predicted.astype(np.float64)  # in float32 the width of the interval would vary with rounding
+            low, high = middle - held["half_width"], middle + held["half_width"]
+        return {"predicted": predicted, "low": low, "high": high}
 
     def columns(self, predictions: Predictions) -> dict[str, Any]:
         ends = {name: predictions[name] for name in ("low", "high") if predictions[name] is not None}

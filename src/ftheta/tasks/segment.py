@@ -71,14 +71,11 @@ class Segment(Parts):
         if y.dtype.kind not in "iub":
             raise InputTypeError(f"y holds {y.dtype}; {owner} needs an integer for every pixel, the class.")
         if y.ndim != 3 or len(y) != n:
-            raise InputError(
-                f"y has shape {y.shape}; {owner} needs labels (n, height, width) of all pixels of the {n} images of X."
-            )
+            needs = f"labels (n, height, width) of all pixels of the {n} images of X"
+            raise InputError(f"y has shape {y.shape}; {owner} needs {needs}.")
         if self.size is not None and y.shape[1:] != tuple(self.size):
-            raise InputError(
-                f"y labels {y.shape[1:]} pixels of each image, but the images of X have {tuple(self.size)} (height, "
-                "width); give one label for every pixel."
-            )
+            sizes = f"{y.shape[1:]} pixels of each image, but the images of X have {tuple(self.size)} (height, width)"
+            raise InputError(f"y labels {sizes}; give one label for every pixel.")
         return y
 
     # ---- before training
@@ -198,11 +195,9 @@ class Detect(Task):
 
     def decode(self, predictions: Any, spec: TargetSpec) -> list[dict[str, np.ndarray]]:
         """Boxes (m, 4), positions (m,) and scores (m,) of each image as dicts like those of y."""
-        classes = spec.facts["classes"]
-        return [
-            {"boxes": np.asarray(boxes), "labels": classes[np.asarray(index, np.int64)], "scores": np.asarray(scores)}
-            for boxes, index, scores in predictions
-        ]
+        known = spec.facts["classes"]
+        named = ((boxes, known[np.asarray(index, np.int64)], scores) for boxes, index, scores in predictions)
+        return [dict(zip(("boxes", "labels", "scores"), map(np.asarray, each), strict=True)) for each in named]
 
     def learned(self, spec: TargetSpec) -> Mapping[str, tuple[tuple[int, ...], str]]:
         return learned_classes(spec)

@@ -148,9 +148,8 @@ def _labels(owner: str, y: Any, n: int) -> list[np.ndarray]:
     rows = [np.asarray(plain(y[i])) for i in range(n)]
     for i, row in enumerate(rows):
         if row.ndim != 1 or not len(row) or row.dtype.kind == "f" and (row != np.round(row)).any():
-            raise InputError(
-                f"y[{i}] has shape {row.shape}, type {row.dtype}; {owner} needs a class for every step, (T,)."
-            )
+            needs = f"{owner} needs a class for every step, (T,)"
+            raise InputError(f"y[{i}] has shape {row.shape}, type {row.dtype}; {needs}.")
     return rows
 
 

@@ -102,10 +102,9 @@ def _classes(batch: Batch) -> Tensor:
     if isinstance(y, Tensor) and y.ndim == 1 and (not y.is_floating_point() or ((y == 0) | (y == 1)).all()):
         return y
     found = f"{y.dtype} of shape {tuple(y.shape)}" if isinstance(y, Tensor) else type(y).__name__
-    raise InputError(
-        f"mixup and cutmix mix classes: y must hold class indices of shape ({batch.n},), got {found}; "
-        "leave them out for regression, several labels, labels of pixels and labels mixed already."
-    )
+    needed = f"y must hold class indices of shape ({batch.n},), got {found}"
+    others = "regression, several labels, labels of pixels and labels mixed already"
+    raise InputError(f"mixup and cutmix mix classes: {needed}; leave them out for {others}.")
 
 
 def affine(

@@ -109,11 +109,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         with ThreadPoolExecutor(THREADS) as pool:  # by blocks: what a plan makes of all rows at once may be large
             list((pool.map if len(X) > BLOCK else map)(encode, range(0, len(X), BLOCK)))
         coded = [plan.outputs[0] for plan in self.plans_ if isinstance(plan, Codes)]
-        return (
-            pd.DataFrame(out, X.index, self.get_feature_names_out()).astype(dict.fromkeys(coded, "category"))
-            if coded
-            else out
-        )
+        if not coded:
+            return out
+        return pd.DataFrame(out, X.index, self.get_feature_names_out()).astype(dict.fromkeys(coded, "category"))
 
     def _checked(self, X: Any, *, reset: bool) -> pd.DataFrame:
         """A frame as one of pandas; anything else as a frame of numbers, where cells may be missing."""
@@ -196,10 +194,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 def _constant_sentence(plans: Sequence[tuple[int, Number]]) -> str:
     first = ", ".join(f"{j}" if plan.name is None else f"{plan.name!r} ({j})" for j, plan in plans[:5])
     values = ", ".join(f"{plan.mean:.4g}" for _, plan in plans[:5])
-    if len(plans) == 1:
-        return f"Column {first} is constant ({values}): it was centered, not scaled."
     more = f" and {len(plans) - 5} more" if len(plans) > 5 else ""
-    return f"Columns {first}{more} are constant ({values}): they were centered, not scaled."
+    s, are, they = ("", "is", "it was") if len(plans) == 1 else ("s", "are", "they were")
+    return f"Column{s} {first}{more} {are} constant ({values}): {they} centered, not scaled."
 
 
 def _or_number(plan: Plan, column: pd.Series) -> Plan:

@@ -49,8 +49,8 @@ def read_csv(
         raise FileFormatError(f"{path}: its content is {FORMATS[kind][0]}, not CSV. Open it with ftheta.data.read.")
     data = content_of(path, sheet, notes)
     if (zero := data.find(b"\0")) >= 0:
-        place = f"{path} byte {zero}"
-        raise FileFormatError(f"{place}: a zero byte, so the file is binary or damaged. Use a CSV file in UTF-8.")
+        what = "a zero byte, so the file is binary or damaged. Use a CSV file in UTF-8."
+        raise FileFormatError(f"{path} byte {zero}: {what}")
     file = _look(path, data, _encoding(path, data, encoding, notes), csv_format, notes, skip_rows)
     if required and target is not None and target not in file.names:
         file.reject_title(target)
@@ -79,8 +79,8 @@ def _encoding(path: Path, data: bytes, encoding: str, notes: list[str]) -> str:
         data.decode(encoding)
         return encoding
     except LookupError:
-        known = "Try 'utf-8', 'latin-1' or 'cp1252'."
-        raise FileFormatError(f"{path}: unknown encoding {encoding!r}. {known}") from None
+        what = f"unknown encoding {encoding!r}. Try 'utf-8', 'latin-1' or 'cp1252'."
+        raise FileFormatError(f"{path}: {what}") from None
     except UnicodeDecodeError as error:
         bad = error.start
     if encoding == "utf-8" and data[:bad].isascii():
@@ -263,10 +263,8 @@ def column_names(place: str, names: list[str], notes: list[str]) -> list[str]:
         raise FileFormatError(f"{place}: blanks between numbers. Put commas there, and names of the columns above.")
     digits = [name for name in names if plain_number(name)]
     if len(digits) == len(names) or (2 * len(digits) > len(names) and not all(n.isdigit() for n in digits)):
-        raise FileFormatError(
-            f"{place}: the first line holds numbers ({digits[0]!r}, ...), so the header is missing. "
-            "Put the names of the columns there."
-        )
+        what = f"the first line holds numbers ({digits[0]!r}, ...), so the header is missing"
+        raise FileFormatError(f"{place}: {what}. Put the names of the columns there.")
     different = different_names(names)
     for j, (name, new) in enumerate(zip(names, different, strict=True), 1):
         if new != name:
@@ -285,9 +283,9 @@ def _read(file: _File, target: str | None) -> pd.DataFrame:
     try:
         try:
             frame = _pandas(file, file.kinds, target)
-        except ValueError as error:
-            if isinstance(error, pd.errors.ParserError):
-                raise
+        except pd.errors.ParserError:
+            raise
+        except ValueError:  # a number of the sample is text further down
             frame = _pandas(file, {name: kind for name, kind in file.kinds.items() if kind != "float64"}, target)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, OverflowError, ValueError) as error:
         file.reject_ragged()

@@ -285,10 +285,8 @@ def _table(path: Path, members: list[zipfile.ZipInfo], sheet: str) -> zipfile.Zi
     if sheet and sheet not in files:
         raise FileFormatError(f"{path}: {nearest('file in the archive', sheet, files)}")
     if not tables:
-        what = "a zip archive without a table (as .pt files are)"
-        raise FileFormatError(
-            f"{path}: its content is {what}; fθ does not open it. Unpack it, or save the table as CSV."
-        )
+        what = "a zip archive without a table (as .pt files are); fθ does not open it"
+        raise FileFormatError(f"{path}: its content is {what}. Unpack it, or save the table as CSV.")
     if len(tables) > 1:
         first = ", ".join(tables[:8]) + (", ..." if len(tables) > 8 else "")
         raise FileFormatError(f"{path}: {len(tables)} tables ({first}). Choose one, e.g. --sheet {tables[0]}.")
@@ -302,7 +300,6 @@ def _table(path: Path, members: list[zipfile.ZipInfo], sheet: str) -> zipfile.Zi
 def reject_bomb(path: Path, size: int, packed: int, ratio: int = MAX_RATIO, always: int = ALWAYS) -> None:
     """Raise where a small file, or a folder of them, would fill the memory."""
     if size > max(always, ratio * packed):
-        raise FileFormatError(
-            f"{path} would unpack {readable(packed)} to {readable(size)} or more, over {ratio} times as much, which "
-            "looks like a decompression bomb. Make it smaller, or unpack it yourself if you trust it."
-        )
+        much = f"{readable(packed)} to {readable(size)} or more, over {ratio} times as much"
+        advice = "Make it smaller, or unpack it yourself if you trust it."
+        raise FileFormatError(f"{path} would unpack {much}, which looks like a decompression bomb. {advice}")

@@ -146,9 +146,8 @@ def _scan(path: Path, required: bool, say: Say) -> tuple[Listing, np.ndarray | N
         if monotonic() - begin > pictures.WAIT:
             say(f"{len(found):,} files found")
     if not found:
-        raise FileFormatError(
-            f"{path}: no pictures in folders of their classes. Put those of each class into a folder named like it."
-        )
+        advice = "Put those of each class into a folder named like it."
+        raise FileFormatError(f"{path}: no pictures in folders of their classes. {advice}")
     names, *numbers = zip(*found, strict=True)
     listing = Listing(path.resolve(), list(names), *(np.array(column, np.int64) for column in numbers))
     notes = [f"no class of its own: {len(empty)} folders without pictures, e.g. {empty[0]}"] if empty else []

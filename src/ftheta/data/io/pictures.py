@@ -144,11 +144,8 @@ def pixels(picture: Image, file: str | Path, size: tuple[int, int], channels: in
 def _turn(picture: Image) -> int:
     """How the picture is to be turned, 1 to 8: read here, because Pillow warns of damaged EXIF from any thread."""
     exif = picture.info.get("exif")
-    if not isinstance(exif, bytes):  # a text may have this name, too
-        return 1
-    tiff = exif.removeprefix(b"Exif\0\0")
-    order = {b"II": "<", b"MM": ">"}.get(tiff[:2])
-    if order is None:
+    tiff = exif.removeprefix(b"Exif\0\0") if isinstance(exif, bytes) else b""  # a text may have this name, too
+    if not (order := {b"II": "<", b"MM": ">"}.get(tiff[:2])):
         return 1
     try:
         (start,) = struct.unpack_from(f"{order}I", tiff, 4)
@@ -160,30 +157,19 @@ def _turn(picture: Image) -> int:
 
 
 def _converted(picture: Image, mode: str) -> Image:
+    """Of 16 bits the upper 8, over white, in this mode."""
+    from PIL.Image import fromarray, new
+
     picture.load()  # transparency may be stated after the pixels
     if picture.mode.startswith("I"):
-        picture = _eight_bits(picture)
+        deep = np.asarray(picture)
+        upper = (deep >> 8).clip(0, 255).astype(np.uint8)
+        upper[deep == picture.info.get("transparency", -1)] = 255  # one gray may stand for nothing
+        picture = fromarray(upper)
     if picture.has_transparency_data:
-        return _over_white(picture, mode)
+        clear, picture = picture.convert("RGBA"), new("RGB", picture.size, "white")
+        picture.paste(clear, mask=clear)
     return picture if picture.mode == mode else picture.convert(mode)
-
-
-def _eight_bits(picture: Image) -> Image:
-    from PIL.Image import fromarray
-
-    deep = np.asarray(picture)
-    upper = (deep >> 8).clip(0, 255).astype(np.uint8)
-    upper[deep == picture.info.get("transparency", -1)] = 255  # one gray may stand for nothing
-    return fromarray(upper)
-
-
-def _over_white(picture: Image, mode: str) -> Image:
-    from PIL.Image import new
-
-    picture = picture if picture.mode == "RGBA" else picture.convert("RGBA")
-    white = new("RGB", picture.size, "white")
-    white.paste(picture, mask=picture)
-    return white if mode == "RGB" else white.convert(mode)
 
 
 def center_box(size: tuple[int, int], ratio: float) -> tuple[float, float, float, float]:

@@ -102,9 +102,8 @@ def _targets(
     known = {cell.removesuffix(".csv").removesuffix(".tsv"): value for cell, value in cells.items()}
     for name, file in zip(names, files, strict=True):
         if name not in known:
-            raise FileFormatError(
-                f"{folder / TARGETS}: column {first!r} has no {name!r}, which is {file.name}. Add it."
-            )
+            what = f"column {first!r} has no {name!r}, which is {file.name}. Add it."
+            raise FileFormatError(f"{folder / TARGETS}: {what}")
     return column, [known[name] for name in names]
 
 

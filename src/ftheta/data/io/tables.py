@@ -312,10 +312,9 @@ def _table(path: Path, x: np.ndarray, y: Any, target: str | None, required: bool
 def _picture_shape(path: Path, x: np.ndarray) -> tuple[int, ...]:
     """(H, W) or (H, W, C); a single channel has no axis."""
     if x.dtype != np.uint8 or x.ndim not in (3, 4) or not x.size:
-        raise FileFormatError(
-            f"{path}: an array of shape {x.shape} and type {x.dtype}; (rows, columns) is a table and uint8 of "
-            "(n, height, width) or (n, height, width, channels) are pictures. Reshape it, or x.astype('uint8')."
-        )
+        what = f"an array of shape {x.shape} and type {x.dtype}; (rows, columns) is a table and uint8 of"
+        shapes = "(n, height, width) or (n, height, width, channels)"
+        raise FileFormatError(f"{path}: {what} {shapes} are pictures. Reshape it, or x.astype('uint8').")
     if x.ndim == 4 and x.shape[3] not in (1, 3, 4):
         rest = "(height, width, channels) with 1, 3 or 4 channels is needed, e.g. np.moveaxis(x, 1, 3)."
         raise FileFormatError(f"{path}: pictures of shape {x.shape[1:]}; {rest}")

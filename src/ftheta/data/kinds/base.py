@@ -265,10 +265,9 @@ class Windows:
         phases = self.stride if shuffle else 1
         n = (len(values) - self.length - phases) // self.stride + 1
         if n < 1:
-            raise InputError(
-                f"X has {len(values)} steps, but windows of {self.length} steps and the one that follows need at "
-                f"least {self.length + phases}. Pass a longer X, hold out less of it, or use shorter windows."
-            )
+            need = f"windows of {self.length} steps and the one that follows need at least {self.length + phases}"
+            advice = "Pass a longer X, hold out less of it, or use shorter windows."
+            raise InputError(f"X has {len(values)} steps, but {need}. {advice}")
         within = torch.arange(self.length + 1)
 
         def get(index: Tensor, draw: Draw) -> Batch:
@@ -281,13 +280,11 @@ class Windows:
 
 def _batches_ahead(pictures: Any, batch_size: int, dtype: torch.dtype) -> int:
     """Batches of pictures that a thread decodes in advance, in bounded memory."""
-    _, _, height, width = pictures.shape
     pixels = batch_size * prod(pictures.shape[1:])
-    if pixels * dtype.itemsize > MAX_BATCH_BYTES:
-        raise InputError(
-            f"A batch of {batch_size} pictures of {width}x{height} pixels takes {readable(pixels * dtype.itemsize)}, "
-            f"at most {readable(MAX_BATCH_BYTES)} are held: open them with a smaller size, or use a smaller batch_size."
-        )
+    if (size := pixels * dtype.itemsize) > MAX_BATCH_BYTES:
+        each = f"{pictures.shape[3]}x{pictures.shape[2]} pixels"
+        most = f"{readable(MAX_BATCH_BYTES)} are held: open them with a smaller size, or use a smaller batch_size"
+        raise InputError(f"A batch of {batch_size} pictures of {each} takes {readable(size)}, at most {most}.")
     return max(1, min(MAX_AHEAD, MAX_AHEAD_BYTES // pixels))
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 from ... import check
 from ...errors import InputError, InputTypeError
 
+RESAMPLE = "Bring them to a grid, e.g. with pandas' resample('D').mean()."
 SEASONS = {"Y": 1, "Q": 4, "M": 12, "W": 52, "B": 5, "D": 7, "h": 24, "min": 1440, "s": 60}  # steps of a usual cycle
 
 
@@ -82,10 +83,8 @@ class Grid(NamedTuple):
         """Steps of the grid, (T,) int64."""
         raw = self.raw(pd.DatetimeIndex(times)) if self.freq else np.asarray(times)
         if ((raw - self.phase) % self.step).any():
-            raise InputError(
-                "The time stamps are not evenly spaced, and not only because some are missing. Bring them to a grid, "
-                "e.g. with pandas' resample('D').mean()."
-            )
+            uneven = "The time stamps are not evenly spaced, and not only because some are missing"
+            raise InputError(f"{uneven}. {RESAMPLE}")
         return (raw // self.step).astype(np.int64)
 
     def times(self, numbers: np.ndarray) -> pd.Index:
@@ -219,15 +218,11 @@ def _usual_step(parts: Sequence[np.ndarray]) -> int:
 def _duplicate(times: pd.Index, names: np.ndarray) -> InputError:
     twice = pd.MultiIndex.from_arrays([names, times]).duplicated()
     if not twice.any():
-        return InputError(
-            "Some time stamps lie closer than the steps of the series of fit, or than a second. Bring them to a grid, "
-            "e.g. with pandas' resample('D').mean()."
-        )
-    example = times[int(np.argmax(twice))]
-    return InputError(
-        f"The time stamp {example} is there more than once. If there are several series, name them with --group "
-        "COLUMN (an index of two levels in Python); else keep one row per time."
-    )
+        close = "Some time stamps lie closer than the steps of the series of fit, or than a second"
+        return InputError(f"{close}. {RESAMPLE}")
+    example = f"The time stamp {times[int(np.argmax(twice))]} is there more than once"
+    advice = "If there are several series, name them with --group COLUMN (an index of two levels in Python)"
+    return InputError(f"{example}. {advice}; else keep one row per time.")
 
 
 def widest(n: int) -> int:

@@ -53,15 +53,12 @@ class Table(Kind):
         """X as an array of the dtype, finite, and within the support."""
         x = check.table(owner, X, dtype=self.dtype, reset=spec is None, allow_nd=self.axes, integers=self.integers)
         if spec is not None and x.shape[1:] != tuple(spec.shape):
-            raise InputError(
-                f"X has rows of shape {x.shape[1:]}, but {type(owner).__name__} was fitted with {tuple(spec.shape)}. "
-                "Pass rows of that shape."
-            )
+            fitted = f"{type(owner).__name__} was fitted with {tuple(spec.shape)}"
+            raise InputError(f"X has rows of shape {x.shape[1:]}, but {fitted}. Pass rows of that shape.")
         within, expected = SUPPORTS.get(self.support, (None, ""))
         if within is not None and x.size and not within(x):
-            raise InputError(
-                f"X holds values from {x.min():g} to {x.max():g}, but {type(owner).__name__} takes values {expected}."
-            )
+            takes = f"{type(owner).__name__} takes values {expected}"
+            raise InputError(f"X holds values from {x.min():g} to {x.max():g}, but {takes}.")
         return Items(x, spec or InputSpec(tuple(map(int, x.shape[1:]))))
 
     # ---- data sets of this kind, for jobs
@@ -152,10 +149,9 @@ class Images(Kind):
         if spec is None:
             owner.n_features_in_ = int(np.prod(found))
         elif found[: 1 if self.any_size else 3] != tuple(spec.shape)[: 1 if self.any_size else 3]:
-            raise InputError(
-                f"X has images of {_times(found)} (channels x height x width), but {type(owner).__name__} was fitted "
-                f"with {_times(spec.shape)}. Resize or convert them, e.g. with ftheta.data.read_picture."
-            )
+            fitted = f"{type(owner).__name__} was fitted with {'x'.join(map(str, spec.shape))}"
+            have = f"X has images of {'x'.join(map(str, found))} (channels x height x width)"
+            raise InputError(f"{have}, but {fitted}. Resize or convert them, e.g. with ftheta.data.read_picture.")
         return Items(x, spec or InputSpec(found), labels=labels)
 
     # ---- data sets of this kind, for jobs
@@ -228,8 +224,7 @@ def images(name: str, X: Any, *, dtype: str, shape: Sequence[int] | None = None)
         raise InputTypeError(f"X holds {x.dtype}; {name} needs pixels: integers of 8 or 16 bits, or floats.")
     with nullcontext() if x.dtype == dtype else np.errstate(over="ignore"):
         result = np.ascontiguousarray(x, dtype=dtype)
-    flat = result.ravel()
-    if not isfinite(flat @ flat) and not np.isfinite(result).all():  # the product is quicker
+    if not isfinite(np.vdot(result, result)) and not np.isfinite(result).all():  # the product is quicker
         raise InputError(not_finite(x, result))
     return result
 
@@ -251,7 +246,3 @@ def _channels_first(name: str, x: np.ndarray, shape: Sequence[int] | None) -> np
     if 0 in x.shape:
         raise InputError(f"X has shape {x.shape}: nothing is in it. Check the filter or file that produced it.")
     return x
-
-
-def _times(shape: Sequence[int]) -> str:
-    return "x".join(map(str, shape))

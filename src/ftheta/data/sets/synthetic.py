@@ -25,6 +25,7 @@ from ...errors import InputError
 from ..datasets import Dataset, Function, Truth
 
 MADE = "none: the numbers are made"  # the license
+Curve = Callable[[np.ndarray, int], np.ndarray]
 
 
 def make_dataset(name: str, n: int | None = None, noise: float | None = None, seed: int = 0) -> Dataset:
@@ -103,35 +104,26 @@ def blobs(n: int = 1000, noise: float = 1.0, seed: int = 0, *, classes: int = 3)
     return _dataset("blobs", center[y] + noise * rng.standard_normal((n, 2)), y, truth)
 
 
-def _moon(t: np.ndarray, c: int) -> np.ndarray:
-    x, y = np.cos(np.pi * t), np.sin(np.pi * t)
-    return np.stack([1 - x, 0.5 - y] if c else [x, y], axis=-1)
-
-
-def _circle(t: np.ndarray, c: int) -> np.ndarray:
-    return (0.5 if c else 1.0) * np.stack([np.cos(2 * np.pi * t), np.sin(2 * np.pi * t)], axis=-1)
-
-
-def _spiral(t: np.ndarray, c: int) -> np.ndarray:
-    return (-1) ** c * t[..., None] * np.stack([np.cos(3 * np.pi * t), np.sin(3 * np.pi * t)], axis=-1)
+def _arc(angle: np.ndarray) -> np.ndarray:
+    return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
 
 
 def moons(n: int = 1000, noise: float = 0.2, seed: int = 0) -> Dataset:
     """Two half circles that reach into each other, with Gaussian noise around them."""
-    return _curves("moons", "(cos πt, sin πt), (1 - cos πt, ½ - sin πt)", _moon, n, noise, seed)
+    curve: Curve = lambda t, c: np.array([1, 0.5]) - _arc(np.pi * t) if c else _arc(np.pi * t)  # noqa: E731
+    return _curves("moons", "(cos πt, sin πt), (1 - cos πt, ½ - sin πt)", curve, n, noise, seed)
 
 
 def circles(n: int = 1000, noise: float = 0.1, seed: int = 0) -> Dataset:
     """A circle of radius ½ (class 1) inside one of radius 1, with Gaussian noise around them."""
-    return _curves("circles", "(cos 2πt, sin 2πt), ½ (cos 2πt, sin 2πt)", _circle, n, noise, seed)
+    curve: Curve = lambda t, c: (0.5 if c else 1.0) * _arc(2 * np.pi * t)  # noqa: E731
+    return _curves("circles", "(cos 2πt, sin 2πt), ½ (cos 2πt, sin 2πt)", curve, n, noise, seed)
 
 
 def spirals(n: int = 1000, noise: float = 0.05, seed: int = 0) -> Dataset:
     """Two arms of one and a half turns, with Gaussian noise around them."""
-    return _curves("spirals", "± t (cos 3πt, sin 3πt)", _spiral, n, noise, seed)
-
-
-Curve = Callable[[np.ndarray, int], np.ndarray]
+    curve: Curve = lambda t, c: (-1) ** c * t[..., None] * _arc(3 * np.pi * t)  # noqa: E731
+    return _curves("spirals", "± t (cos 3πt, sin 3πt)", curve, n, noise, seed)
 
 
 def _curves(name: str, formula: str, curve: Curve, n: int, noise: float, seed: int) -> Dataset:
