@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.func import grad
 
 from .. import explain
 from ..data import holdout, load
@@ -257,7 +258,7 @@ def _digit() -> torch.Tensor:
 def _side_by_side(shown: dict[str, torch.Tensor]) -> Figure:
     figure, grid = canvas(len(shown), across=5, width=2.4, height=2.6)
     for axes, (title, image) in zip(grid, shown.items(), strict=True):
-        axes.imshow(image[0, 0], cmap="gray", vmin=0, vmax=1)
+        axes.imshow(image[0, 0].detach().numpy(), cmap="gray", vmin=0, vmax=1)
         axes.set(title=title, ylabel=f"{image.shape[2]} x {image.shape[3]} pixels", xticks=[], yticks=[])
     return figure
 
@@ -270,9 +271,8 @@ def smaller() -> Figure:
 
 @picture("C200", "Twice as large: each value repeated, put back, interpolated, or as high as its kernel")
 def larger() -> Figure:
-    pool, added = RememberingPool(2), upsampling("transposed", 1, 1).requires_grad_(False)
-    torch.nn.init.zeros_(added.bias)
-    added.weight[:] = torch.tensor([[1.0, 0.5], [0.5, 0.25]])
+    pool, added = RememberingPool(2), upsampling("transposed", 1, 1)
+    added.load_state_dict({"weight": torch.tensor([[[[1.0, 0.5], [0.5, 0.25]]]]), "bias": torch.zeros(1)})
     small = pool(_digit())
     ways = {"nearest": upsampling("nearest", 1, 1), "unpooled": Unpool(pool), "bilinear": upsampling("bilinear", 1, 1)}
     return _side_by_side({"image": small} | {name: way(small) for name, way in (ways | {"transposed": added}).items()})
@@ -280,17 +280,18 @@ def larger() -> Figure:
 
 @picture("C099", "A step of Nesterov's momentum")
 def look_ahead() -> Figure:
-    surface, at, v = SURFACES["ravine"], torch.tensor([-1.0, -1.6]), torch.zeros(2)
-    for _ in range(2):
-        start, jump = at, 0.8 * v
-        v = jump - 0.03 * torch.func.grad(surface.f)(at + jump)
-        at = at + v
+    surface, begin = SURFACES["ravine"], torch.tensor([-1.0, -1.6])
+    slope = grad(surface.f)
+    start, jump = begin - 0.03 * slope(begin), -0.8 * 0.03 * slope(begin)  # after a first step from rest
+    v = jump - 0.03 * slope(start + jump)
     figure, axes = canvas(width=6.4, height=5.6)
     x, y = torch.meshgrid(torch.linspace(-1.5, -1, 81), torch.linspace(-1.5, -1, 81), indexing="xy")
-    axes.contour(x, y, surface.f(torch.stack([x, y], -1)), 20, colors="0.8")
+    axes.contour(x.numpy(), y.numpy(), surface.f(torch.stack([x, y], -1)).numpy(), 20, colors="0.8")
     arrows = {"momentum, μ v": (start, jump), "gradient there, -η ∇f": (start + jump, v - jump), "step, v": (start, v)}
     for k, (label, (tail, arrow)) in enumerate(arrows.items()):
-        axes.quiver(*tail, *arrow, angles="xy", scale_units="xy", scale=1, color=PALETTE[k], label=label)
+        axes.quiver(
+            *tail.tolist(), *arrow.tolist(), angles="xy", scale_units="xy", scale=1, color=PALETTE[k], label=label
+        )
     axes.set(xlabel="x", ylabel="y", aspect="equal", xlim=(-1.5, -1.0), ylim=(-1.45, -1.0))
     axes.legend()
     return figure
