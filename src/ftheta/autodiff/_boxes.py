@@ -6,7 +6,7 @@ A primitive called with arrays gives an array; with a box, what the box's sweep 
 """
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any
 
@@ -20,7 +20,7 @@ class Primitive:
 
     Args:
         value: What it computes: value(*args, **static).
-        vjp: vjp(g, y, *args, **static): for every argument its adjoint, or None.
+        vjp: vjp(g, y, *args, **static): a function that gives the adjoint of argument k, or None.
         jvp: jvp(tangents, y, *args, **static): the tangent of y, or None; tangents are None where they are zero.
         kink: kink(*args, **static): where there is no derivative, and the rules take the one that they state.
     """
@@ -129,25 +129,9 @@ class Box:
     __eq__, __ne__, __hash__ = _comparison(np.equal), _comparison(np.not_equal), object.__hash__
 
 
-class _Lazy:
-    """Adjoints by argument, each computed when it is needed: those of constants cost nothing."""
-
-    __slots__ = ("given", "rules", "static")
-
-    def __init__(self, rules: Sequence[Callable | None], given: tuple, static: dict) -> None:
-        self.rules, self.given, self.static = rules, given, static
-
-    def __getitem__(self, k: int) -> Any:
-        rule = self.rules[k]
-        return None if rule is None else rule(*self.given, **self.static)
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
-
 def by_argument(*rules: Callable | None) -> Callable[..., Any]:
-    """A VJP of one rule for each argument; None for one without derivative."""
-    return lambda g, y, *args, **static: _Lazy(rules, (g, y, *args), static)
+    """A VJP of one rule for each argument, None for one without derivative; those of constants cost nothing."""
+    return lambda *given, **static: lambda k: (rule := rules[k]) and rule(*given, **static)
 
 
 def elementwise(*derivatives: Any, kink: Callable | None = None) -> Callable[[Callable], Primitive]:

@@ -110,9 +110,9 @@ def _reverse(end: Node, seed: Any, strict: bool = False, keep: bool = False, wat
         if node.primitive is None or node.number not in of:
             continue
         g = of[node.number] if keep else of.pop(node.number)
-        parts = node.primitive.vjp(g, node.value, *node.inner(node.args), **node.static)
+        part_of = node.primitive.vjp(g, node.value, *node.inner(node.args), **node.static)
         for k, parent in enumerate(node.args):
-            if isinstance(parent, Node) and parent.sweep == sweep and (part := parts[k]) is not None:
+            if isinstance(parent, Node) and parent.sweep == sweep and (part := part_of(k)) is not None:
                 if watch and not finite(part):
                     raise InputError(f"The derivative of {node} is not finite; move away from this point.")
                 of[parent.number] = of[parent.number] + part if parent.number in of else part

@@ -173,7 +173,7 @@ def checkpoint(f: Callable) -> Callable[..., Any]:
         directions = (np.zeros(np.shape(plain(a))) if t is None else t for t, a in zip(tangents, args, strict=True))
         return jvp(f, args, tuple(directions))[1]
 
-    return Primitive(f, lambda g, y, *args: as_tuple(vjp(f, *args)[1](g)), forward)
+    return Primitive(f, lambda g, y, *args: as_tuple(vjp(f, *args)[1](g)).__getitem__, forward)
 
 
 class Cost(NamedTuple):

@@ -67,9 +67,9 @@ def _tangents(tangents: list, arrays: tuple) -> list:
     return [np.zeros(a.shape, a.dtype) if t is None else t for t, a in zip(tangents, arrays, strict=True)]
 
 
-def _cut(g: Any, arrays: tuple, axis: int) -> list:
-    ends, before = np.cumsum([a.shape[axis] for a in arrays]).tolist(), (slice(None),) * (axis % g.ndim)
-    return [getitem(g, (*before, slice(end - a.shape[axis], end))) for a, end in zip(arrays, ends, strict=True)]
+def _cut(g: Any, arrays: tuple, axis: int) -> Callable[[int], Any]:
+    ends, before = [0, *np.cumsum([a.shape[axis] for a in arrays]).tolist()], (slice(None),) * (axis % g.ndim)
+    return lambda k: getitem(g, (*before, slice(ends[k], ends[k + 1])))
 
 
 @primitive(
@@ -81,7 +81,7 @@ def concatenate(*arrays: Any, axis: int = 0) -> Any:
 
 
 @primitive(
-    lambda g, y, *arrays, axis=0: [getitem(g, (slice(None),) * (axis % g.ndim) + (k,)) for k in range(len(arrays))],
+    lambda g, y, *arrays, axis=0: lambda k: getitem(g, (slice(None),) * (axis % g.ndim) + (k,)),
     lambda tangents, y, *arrays, axis=0: stack(*_tangents(tangents, arrays), axis=axis),
 )
 def stack(*arrays: Any, axis: int = 0) -> Any:

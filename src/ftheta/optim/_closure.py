@@ -19,18 +19,23 @@ class ClosureProblem(Protocol):
 
     def __call__(self) -> Tensor:
         """F, with its gradient in `.grad`."""
+        ...
 
     def value(self) -> Tensor:
         """F alone."""
+        ...
 
     def squares(self) -> tuple[Tensor, Tensor, Tensor]:
         """½‖r‖² (), Jᵀr (P,) and JᵀJ (P, P) of F, penalty included, in float64 and without all of J at once."""
+        ...
 
     def hessian(self) -> Tensor:
         """∇²F: (P, P)."""
+        ...
 
     def ggn(self) -> Tensor:
         """Σ w Jᵀ C J / Σ w + diag(decay), C the likelihood's curvature: (P, P)."""
+        ...
 
 
 class ClosureOptimizer(Optimizer):

@@ -107,11 +107,8 @@ class Control:
     def propose(self) -> Tensor | None:
         """The next trial step, None if there is none at this λ: (P,)."""
 
-    def failed(self, length: float) -> None:
-        """Learn from a step of this length that did not gain."""
-
-    def gained(self, gain: float, length: float) -> None:
-        """Learn from one that did."""
+    def learn(self, gain: float, length: float) -> None:
+        """Learn from the gain of a step of this length; a step that is refused has gained -∞."""
 
 
 class Damping(Control):
@@ -122,10 +119,10 @@ class Damping(Control):
     def propose(self) -> Tensor | None:
         return damped_step(self.B, self.g, self.damping)
 
-    def failed(self, length: float) -> None:
-        self.damping, self.rise = self.damping * self.rise or self.unit, self.rise * 2
-
-    def gained(self, gain: float, length: float) -> None:
+    def learn(self, gain: float, length: float) -> None:
+        if gain == -inf:
+            self.damping, self.rise = self.damping * self.rise or self.unit, self.rise * 2
+            return
         damping = self.damping * max(1 / 3, 1 - (2 * gain - 1) ** 3)
         self.memory["damping"] = 0.0 if self.given == 0 and damping < self.unit / 10 else damping
 
@@ -137,12 +134,9 @@ class Region(Control):
         d, self.damping = trust_step(self.B, self.g, self.memory["radius"])
         return d
 
-    def failed(self, length: float) -> None:
-        self.memory["radius"] = min(length, self.memory["radius"]) / 4
-
-    def gained(self, gain: float, length: float) -> None:
+    def learn(self, gain: float, length: float) -> None:
         if gain < 0.25:
-            self.failed(length)
+            self.memory["radius"] = min(length, self.memory["radius"]) / 4
         elif gain > 0.75 and self.damping > 0:
             self.memory["radius"] *= 2
 
@@ -160,7 +154,7 @@ class Halving(Control):
     def propose(self) -> Tensor | None:
         return None if self.d is None else self.share * self.d
 
-    def failed(self, length: float) -> None:
+    def learn(self, gain: float, length: float) -> None:
         self.share /= 2
 
 
@@ -257,14 +251,14 @@ class SecondOrder(ClosureOptimizer):
             length = 0.0 if d is None else self.lr * float(d.norm())
             fall, gain = (-inf, 0.0) if d is None else self._try(problem, model, theta, self.lr * d)
             self.info |= {"damping": control.damping, "step_norm": length, "gain": gain}
-            if isfinite(fall) and gain > control.enough:
-                control.gained(gain, length)
+            gained = isfinite(fall) and gain > control.enough
+            control.learn(gain if gained else -inf, length)
+            if gained:
                 if gain > 0.25 and fall <= self.ftol * abs(float(model.cost)):
                     self.stop_reason = f"the step lowered the loss by less than {self.ftol:g} of it"
                 elif length <= least:
                     self.stop_reason = f"the step was shorter than {self.xtol:g} of θ"
                 return
-            control.failed(length)
             if d is not None and length <= least:
                 break
         self.move_to(theta)

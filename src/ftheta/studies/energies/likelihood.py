@@ -10,7 +10,7 @@ Pixels are drawn once as Bernoulli(gray value), as for the published values; dig
 easier data. Published, with 500 units: CD-1 about -126 nats, CD-3 -106, CD-25 -86.
 
 References: Salakhutdinov and Murray, On the Quantitative Analysis of Deep Belief Networks (2008); Melchior, Fischer and
-Wiskott, How to Center Deep Boltzmann Machines (2016). Needs the data set mnist.
+Wiskott, How to Center Deep Boltzmann Machines (2016).
 """
 
 from typing import Any

@@ -8,7 +8,6 @@ do they come back? And how often does one update of the continuous network find 
 
 With half of the pixels flipped nothing is left of a digit, and one in ten is met by chance.
 Reference: Ramsauer et al., arXiv:2008.02217 (2020).
-Needs the data set mnist (`ftheta data get mnist`).
 """
 
 from functools import cache

@@ -11,7 +11,6 @@ more confidence, whose classes are spread more evenly, and which lie near more o
 Unseen digits in place of samples give the upper limit. A deep machine has two hidden layers, each first trained alone.
 
 References: Salakhutdinov and Hinton, Deep Boltzmann Machines (2009); Naeem et al., arXiv:2002.09797 (2020): coverage.
-Needs the data set mnist.
 """
 
 from typing import Any

@@ -11,7 +11,6 @@ from 0 to 50 % of noise, in how many iterations, what is readable after one, and
 A seed is another training digit of each class, cut at half of full ink, with its own noise. Recalled: the state ends
 within 1e-4 of the pattern; iterations count until the first step in which no pixel moves by 1e-4. Readable: the stored
 digit nearest to the state is the right one.
-Needs the data set mnist (`ftheta data get mnist`).
 """
 
 import warnings

@@ -9,7 +9,6 @@ free over the 100 after them; the smallest score wins. All LSTMs are reported, n
 Logarithms, since the error of a run that misses a collapse is a hundred times that of others and would decide alone.
 Ensemble: mean of the free runs of all seeds. NMSE: MSE over the variance of the test values; 0.0273 won in 1991 (Wan
 in Weigend and Gershenfeld, Time Series Prediction, 1993). Names: lags-hidden, and λ where it is not 1e-5.
-Needs the data set santafe-laser.
 """
 
 from typing import Any

@@ -4,8 +4,6 @@ Errors that networks of section 2.2 of the ANN & DL Report are to be compared wi
 values and one step ahead.
 
     AR: ŷ_{k+1} = c + Σ_i a_i y_{k+1-i},      kernel ridge: f(x) = Σ_j α_j exp(-γ |x - x_j|²)
-
-Needs the data set santafe-laser.
 """
 
 from typing import Any

@@ -11,7 +11,7 @@ Recipe: digits shifted, rotated, scaled and sheared at random, AdamW with a rate
 weights. `best` adds batch norm, the mean of nine views, and a border of two pixels cut off. Networks without early
 stopping learn from all 60,000 digits. Rates and epochs were chosen on training digits; of `best`, two earlier settings
 were evaluated on test digits: five convolutions with early stopping (0.9956), and this one with its border (0.9966).
-Needs the data set mnist. `--set network="linear"` takes a minute.
+`--set network="linear"` takes a minute.
 """
 
 from typing import Any

@@ -14,7 +14,6 @@ average, so every hidden unit is first pulled into darkening them, and one that 
 that start at log(m_i / (1 - m_i)), m_i the mean of pixel i, avoid it. Informative units: P(h = 1 | v) has a standard
 deviation above 0.05 over digits.
 Reference: Hinton, A Practical Guide to Training Restricted Boltzmann Machines (2010), section 8.
-Needs the data set mnist.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Do more passes improve a restricted Boltzmann machine of 100 units, and by how much?
 
 The last rows of Table 4 of the ANN & DL Report, as in `report/rbm`, with five seeds: three had not decided about the
-third ten passes. Needs the data set mnist.
+third ten passes.
 """
 
 import numpy as np

@@ -7,8 +7,6 @@ the missing pixels from the true ones, is the digit still classified correctly, 
     error       root of the mean squared difference of the missing pixels, their probabilities against gray values
     recognized  share of the images that a network, trained on complete digits, assigns to their class
     lost        share of the images recognized after 5 steps that are not after other numbers of steps
-
-Needs the data set mnist.
 """
 
 from typing import Any, cast

@@ -6,8 +6,6 @@ that begin from the state 0. How many bits does each of the next 5,000 character
 one count added to each. Each seed has a part of the text of its own.
 
     bits = -mean log₂ p(c_{t+1} | c_{t-k+1} ... c_t),      h_t = cell(e(c_t), h_{t-1}),   p = softmax(A h_t + b)
-
-Needs the data set tinyshakespeare.
 """
 
 import math
