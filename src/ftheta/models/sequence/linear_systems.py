@@ -109,7 +109,8 @@ def identify(
 
     def errors(theta: np.ndarray) -> np.ndarray:
         now = parts(theta)
-        if any(_unstable(now[k]) for k in "cf" if k in now):
+        roots = np.concatenate([np.roots(np.r_[1, now.get(k, [])]) for k in "cf"])
+        if (np.abs(roots) > LARGEST_ROOT).any():
             return np.full(len(y), 1e3 * (1 + np.abs(y).max()))
         return _errors(now, late, y)
 
@@ -136,10 +137,6 @@ def _polynomials(parts: dict[str, np.ndarray]) -> list[np.ndarray]:
 def _errors(parts: dict[str, np.ndarray], u: np.ndarray, y: np.ndarray) -> np.ndarray:
     a, b, c, d, f = _polynomials(parts)
     return np.asarray(lfilter(d, c, np.asarray(lfilter(a, [1], y)) - np.asarray(lfilter(b, f, u))))
-
-
-def _unstable(coefficients: np.ndarray) -> bool:
-    return bool((np.abs(np.roots(np.r_[1, coefficients])) > LARGEST_ROOT).any())
 
 
 def _delayed(u: ArrayLike, delay: int) -> np.ndarray:

@@ -172,13 +172,18 @@ def to_tree(tree: Trees, n_features: int) -> Tree:
     return made
 
 
+def predictor(sets: Iterable[np.ndarray], leaf: np.ndarray, **fields: Any) -> TreePredictor:
+    """A tree of scikit-learn's boosting; a set holds the categories that go left, as bits."""
+    nodes: Any = np.zeros(len(leaf), PREDICTOR_RECORD_DTYPE)
+    for name, value in {**fields, "is_leaf": leaf}.items():
+        nodes[name] = value
+    bits = np.array([*sets], np.uint32).reshape(-1, WORDS)
+    return TreePredictor(nodes, bits, bits)
+
+
 def to_predictor(tree: Trees) -> TreePredictor:
     """scikit-learn's predictor of a single tree of boosting."""
-    nodes: Any = np.zeros(len(tree.left), PREDICTOR_RECORD_DTYPE)
-    leaf = tree.left < 0
-    for name, theirs in _RECORD.items():
-        nodes[theirs] = np.where(leaf, 0, getattr(tree, name)) if name in ("left", "right") else getattr(tree, name)
-    nodes["value"], nodes["is_leaf"], nodes["depth"] = tree.values[:, 0, 0], leaf, tree.depth()
-    nodes["is_categorical"], nodes["bitset_idx"] = tree.subset >= 0, np.maximum(tree.subset, 0)
-    sets = np.ascontiguousarray(tree.sets)
-    return TreePredictor(nodes, sets, sets)
+    leaf, fields = tree.left < 0, {theirs: getattr(tree, name) for name, theirs in _RECORD.items()}
+    fields |= {name: np.where(leaf, 0, fields[name]) for name in ("left", "right")}
+    fields |= {"is_categorical": tree.subset >= 0, "bitset_idx": np.maximum(tree.subset, 0)}
+    return predictor(tree.sets, leaf, value=tree.values[:, 0, 0], depth=tree.depth(), **fields)

@@ -9,13 +9,13 @@ References: Chen and Guestrin, XGBoost (2016); Ke et al., LightGBM (2017).
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
-from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from ...check import Count, NonNegative, Positive
@@ -25,7 +25,7 @@ from ...train import threads_for
 from .._base.plain import Rows
 from .boosting import Boosted, BoostedClassifier, BoostedRegressor, BoostingClassifier
 from .grown import LARGEST
-from .nodes import WORDS, of_predictors
+from .nodes import WORDS, of_predictors, predictor
 
 CHECKED, WITHIN = 1000, 1e-4  # rows whose outputs are compared, and by how much of the largest they may differ
 
@@ -67,16 +67,6 @@ def _imported(name: str) -> Any:
         return import_module(name)
     except (ImportError, OSError):  # OSError: a library that it needs
         raise InputError(f"This model needs {name}. Install it with: pip install 'ftheta[boost]'") from None
-
-
-def _predictor(sets: Iterable[np.ndarray], leaf: np.ndarray, **fields: Any) -> TreePredictor:
-    """A tree of scikit-learn's boosting; a set holds the categories that go left, as bits."""
-    nodes: Any = np.zeros(len(leaf), PREDICTOR_RECORD_DTYPE)
-    nodes["is_leaf"] = leaf
-    for name, value in fields.items():
-        nodes[name] = value
-    bits = np.array([*sets], np.uint32).reshape(-1, WORDS)
-    return TreePredictor(nodes, bits, bits)
 
 
 # ---- XGBoost
@@ -142,20 +132,11 @@ def _of_xgboost(tree: Mapping[str, Any], leaves: np.ndarray) -> TreePredictor:
     for i, (start, size) in enumerate(zip(tree["categories_segments"], tree["categories_sizes"], strict=True)):
         sets[i, tree["categories"][start : start + size]] = False
     place[tree["categories_nodes"]] = np.arange(len(sets))
-    return _predictor(
-        np.packbits(sets, axis=1, bitorder="little").view("<u4"),
-        leaf,
-        left=np.where(leaf, 0, left),
-        right=np.where(leaf, 0, right),
-        feature_idx=tree["split_indices"],
-        num_threshold=np.nextafter(split.astype(np.float32), np.float32(-np.inf)),
-        missing_go_to_left=tree["default_left"],
-        count=count,
-        gain=tree["loss_changes"],
-        value=split,
-        is_categorical=tree["split_type"],
-        bitset_idx=place,
-    )
+    names = {"feature_idx": "split_indices", "missing_go_to_left": "default_left", "gain": "loss_changes"}
+    fields = {name: tree[theirs] for name, theirs in {**names, "is_categorical": "split_type"}.items()}
+    fields |= {"left": np.where(leaf, 0, left), "right": np.where(leaf, 0, right), "bitset_idx": place}
+    fields |= {"num_threshold": np.nextafter(split.astype(np.float32), np.float32(-np.inf)), "value": split}
+    return predictor(np.packbits(sets, axis=1, bitorder="little").view("<u4"), leaf, count=count, **fields)
 
 
 class XGBoostClassifier(_XGBoost, BoostedClassifier):
@@ -218,27 +199,19 @@ def _of_lightgbm(block: str) -> TreePredictor:
 
     m = int(found["num_leaves"]) - 1
     threshold, kind, leaf = of("threshold", float), of("decision_type", int), np.arange(2 * m + 1) >= m
-    left, right = (
-        np.where(child < 0, m - 1 - child, child) for child in map(of, ("left_child", "right_child"), (int, int))
-    )
+    children = of("left_child", int), of("right_child", int)
+    left, right = (np.where(child < 0, m - 1 - child, child) for child in children)
     sorted_, has_missing = kind & 1 > 0, kind >> 2 == 2
     sides = np.where(has_missing, kind & 2 > 0, threshold >= 0)  # without missing cells in fit they are taken as 0
     ends, words = of("cat_boundaries", int), of("cat_threshold", np.uint32)
-    rest = np.zeros(m + 1)
-    return _predictor(
-        (np.pad(words[a:b], (0, WORDS - (b - a))) for a, b in zip(ends[:-1], ends[1:], strict=True)),
-        leaf,
-        left=[*left, *rest],
-        right=[*right, *rest],
-        feature_idx=[*of("split_feature", int), *rest],
-        num_threshold=[*np.where(sorted_, 0, threshold), *rest],
-        missing_go_to_left=[*(sides & ~sorted_), *rest],
-        count=[*of("internal_count", int), *of("leaf_count", int)],
-        gain=[*of("split_gain", float), *rest],
-        value=[*of("internal_value", float), *of("leaf_value", float)],
-        is_categorical=[*sorted_, *rest],
-        bitset_idx=[*np.where(sorted_, threshold, 0), *rest],
-    )
+    sets = (np.pad(words[a:b], (0, WORDS - (b - a))) for a, b in pairwise(ends))
+    splits = {"left": left, "right": right, "feature_idx": of("split_feature", int), "gain": of("split_gain", float)}
+    splits |= {"num_threshold": np.where(sorted_, 0, threshold), "missing_go_to_left": sides & ~sorted_}
+    splits |= {"is_categorical": sorted_, "bitset_idx": np.where(sorted_, threshold, 0)}
+    fields = {name: np.pad(values, (0, m + 1)) for name, values in splits.items()}  # of leaves 0
+    for name, dtype in (("count", int), ("value", float)):
+        fields[name] = np.append(of(f"internal_{name}", dtype), of(f"leaf_{name}", dtype))
+    return predictor(sets, leaf, **fields)
 
 
 class LightGBMClassifier(_LightGBM, BoostedClassifier):
