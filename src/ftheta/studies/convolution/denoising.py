@@ -53,7 +53,7 @@ def measure(
 study = Study(measure, {"method": METHODS}, seeds=5, tiny={"seeds": 2, "rows": 1600, "filters": 4, "epochs": 1})
 
 
-@study.claim("B319", says="a network trained on noisy and clean pairs with p = 1 or 2 removes noise; PSNR is reported")
+@study.claim("B319", says="for denoising in image processing E‖y - f(x)‖_p^p, p = 1 or p = 2, is minimized")
 def gains(m: Measured) -> Checks:
     psnr = m["PSNR (dB)"]
     yield more("p = 1 improves on the noisy image (dB)", psnr[2], psnr[0])
