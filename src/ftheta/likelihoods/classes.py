@@ -102,10 +102,8 @@ class Categorical(Likelihood):
         """
         sums = probabilities.sum(-1)
         if (probabilities < 0).any() or not torch.allclose(sums, torch.ones_like(sums), rtol=0, atol=1e-5):
-            raise InputError(
-                f"Probabilities must be non-negative and sum to 1; got sums {sums.tolist()}, "
-                f"least value {probabilities.min().item():g}. Divide each row by its sum."
-            )
+            what = f"Probabilities must be non-negative and sum to 1; got sums {sums.tolist()},"
+            raise InputError(f"{what} least value {probabilities.min().item():g}. Divide each row by its sum.")
         return probabilities.log()
 
     def mode(self, raw: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ _NAMES = {  # beside the classes of the catalog
     **dict.fromkeys(("NeuralClassifier", "NeuralRegressor"), "_base.supervised"),
     "Data": "_base.rows",
     **dict.fromkeys(("described", "load"), "_base.files"),
-    **dict.fromkeys(("LogPartition", "annealed_importance", "base_rates"), "energy.annealing"),
+    **dict.fromkeys(("LogPartition", "annealed_importance", "base_rates"), "energy.rbm_net"),
     "PairwiseMachine": "energy.boltzmann",
     "lasso_path": "linear.lasso",
     **dict.fromkeys(("LogisticLBFGS", "LogisticNewton"), "linear.logistic_solvers"),

@@ -9,15 +9,15 @@ from sklearn.datasets import load_digits
 
 from ftheta.draw import Draw
 from ftheta.errors import InputError, NonFiniteError
-from ftheta.models.energy.annealing import (
+from ftheta.models.energy.boltzmann import PairwiseMachine
+from ftheta.models.energy.dbm import DBM
+from ftheta.models.energy.rbm_net import (
+    RBM,
     _estimate,
     annealed_importance,
     base_rates,
     log_partition,
 )
-from ftheta.models.energy.boltzmann import PairwiseMachine
-from ftheta.models.energy.dbm import DBM
-from ftheta.models.energy.rbm_net import RBM
 
 
 def drawn(machine, std=1.0, seed=0):

@@ -10,9 +10,8 @@ import torch
 from ftheta.data import Batch
 from ftheta.draw import Draw
 from ftheta.models import DeepBoltzmannMachine
-from ftheta.models.energy.annealing import LogPartition
 from ftheta.models.energy.dbm import DBM, GreedyObjective, JointObjective, compose
-from ftheta.models.energy.rbm_net import RBM, bernoulli
+from ftheta.models.energy.rbm_net import RBM, LogPartition, bernoulli
 from ftheta.train import Training
 
 PATTERNS = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 0, 1, 0, 1, 0]], dtype=float)

@@ -9,7 +9,7 @@ import torch
 
 from ftheta.errors import InputError, NonFiniteError
 from ftheta.models import BoltzmannMachine, DeepBoltzmannMachine, RestrictedBoltzmannMachine
-from ftheta.models.energy.annealing import LogPartition
+from ftheta.models.energy.rbm_net import LogPartition
 
 FRAME = pd.DataFrame([[1, 0, 1], [0, 1, 1], [1, 1, 0]] * 4, columns=["a", "b", "c"])
 X = FRAME.to_numpy(dtype=float)

@@ -44,9 +44,8 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
     if not Path(path).exists():
         raise InputError(f"{path} does not exist. Give the folder that save() or `ftheta train` wrote.")
     if Path(path).is_file():
-        raise FileFormatError(
-            f"{path} is a file; a saved model is a folder with config.json and model.safetensors. Give the folder."
-        )
+        what = f"{path} is a file; a saved model is a folder with config.json and model.safetensors."
+        raise FileFormatError(f"{what} Give the folder.")
     run.check()
     if not run.has("model.safetensors"):
         raise RunError(f"{path} holds no finished model. Finish it with: ftheta train --resume {path}")
@@ -77,10 +76,8 @@ def described(path: str | Path) -> Iterator[None]:
 def _estimator(run: Run, module: Any) -> Estimator:
     config = json.loads(run.read("config.json"))
     if config.get("format") != FORMAT:
-        raise FileFormatError(
-            f"{run.path} has format {config.get('format')!r}, written by fθ {config.get('ftheta')}; this version reads "
-            f"format {FORMAT}. Train it again, or use that version."
-        )
+        what = f"{run.path} has format {config.get('format')!r}, written by fθ {config.get('ftheta')};"
+        raise FileFormatError(f"{what} this version reads format {FORMAT}. Train it again, or use that version.")
     return revived(config, run.tree("model.safetensors"), str(run.path), module=module)
 
 

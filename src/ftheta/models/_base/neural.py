@@ -130,10 +130,8 @@ class NeuralEstimator(Stepped):
         """
         self._check_parameters()
         if getattr(self, "class_weight", None) == "balanced":
-            raise InputError(
-                "class_weight='balanced' needs all rows at once, which partial_fit does not have. Pass the weights of "
-                "the classes, e.g. from sklearn.utils.compute_class_weight."
-            )
+            what = "class_weight='balanced' needs all rows at once, which partial_fit does not have."
+            raise InputError(f"{what} Pass the weights of the classes, e.g. from sklearn.utils.compute_class_weight.")
         if fresh := not hasattr(self, "module_"):
             self.seed_ = seed_of(self.random_state)
             data, _ = self.read(X, y, sample_weight, classes=classes)

@@ -101,10 +101,8 @@ class NeuralRegressor(RegressorMixin, NeuralEstimator):
         if not 0 < level < 1:
             raise InputError(f"level={level}; it must lie between 0 and 1, e.g. 0.95.")
         if isinstance(self.likelihood_, likelihoods.Gaussian | likelihoods.Laplace):
-            raise InputError(
-                f"likelihood={self.likelihood!r} has a fixed scale, so its interval would say nothing about the data. "
-                "Fit with likelihood='gaussian-learned' or 'gaussian-heteroscedastic'."
-            )
+            what = f"likelihood={self.likelihood!r} has a fixed scale, so its interval would say nothing about the"
+            raise InputError(f"{what} data. Fit with likelihood='gaussian-learned' or 'gaussian-heteroscedastic'.")
 
         def ends(x: Tensor) -> Tensor:
             return torch.stack(self.likelihood_.interval(self.raw(x), level) or (), -1)

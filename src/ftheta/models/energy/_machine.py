@@ -30,8 +30,7 @@ from ...tasks import Generate
 from ...train import Loss, Objective
 from .._base.neural import NeuralEstimator
 from .._base.rows import Data
-from .annealing import LogPartition, base_rates, log_partition
-from .rbm_net import bernoulli
+from .rbm_net import LogPartition, base_rates, bernoulli, log_partition
 
 ADVICE = "Train it with a smaller learning rate, on standardized columns."
 _has_free_energy = available_if(lambda machine: machine.closed_form)

@@ -31,8 +31,7 @@ from ...errors import InputError
 from ...results import Table as Numbers
 from ...train import Loss, Objective
 from ._machine import Machine, PersistentChains, measures
-from .annealing import mean_and_error
-from .rbm_net import all_states, bernoulli
+from .rbm_net import all_states, bernoulli, mean_and_error
 
 MAX_LISTED_UNITS = 16  # for the exact likelihood, a sum over all states
 
@@ -94,10 +93,8 @@ class PairwiseMachine(nn.Module):
     def check_listed(self) -> None:
         """Refuse more units than can be listed."""
         if len(self.bias) > MAX_LISTED_UNITS:
-            raise InputError(
-                f"The exact likelihood lists 2^{len(self.bias)} states; {MAX_LISTED_UNITS} units are the most. Use "
-                "method='gibbs', or a RestrictedBoltzmannMachine, which lists one layer only."
-            )
+            what = f"The exact likelihood lists 2^{len(self.bias)} states; {MAX_LISTED_UNITS} units are the most."
+            raise InputError(f"{what} Use method='gibbs', or a RestrictedBoltzmannMachine, which lists one layer only.")
 
     @torch.no_grad()
     def sweep(

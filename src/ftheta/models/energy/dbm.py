@@ -48,8 +48,7 @@ from ...train import Loss, Objective, Phases, Trainer
 from .._base.neural import NeuralTransformer
 from .._base.rows import Data
 from ._machine import Machine, PersistentChains, measures
-from .annealing import LogPartition, mean_and_error
-from .rbm_net import RBM, bernoulli
+from .rbm_net import RBM, LogPartition, bernoulli, mean_and_error
 
 BURN_IN = 100  # sweeps of the chains after greedy initialization
 GREEDY_TRAINING: dict[str, Any] = {  # settings of the joint part that the greedy one leaves out
@@ -101,10 +100,8 @@ class DBM(nn.Module):
     def logits(self, layers: Sequence[Tensor], k: int) -> Tensor:
         """Log-odds of layer k given its neighbors: (B, n_k)."""
         below = layers[k - 1] @ self.weights[k - 1].T if k > 0 else 0.0
-        return self.biases[k] + below + self._from_above(layers, k)
-
-    def _from_above(self, layers: Sequence[Tensor], k: int) -> Tensor | float:
-        return layers[k + 1] @ self.weights[k] if k < len(self.weights) else 0.0
+        above = layers[k + 1] @ self.weights[k] if k < len(self.weights) else 0.0
+        return self.biases[k] + below + above
 
     def up(self, v: Tensor) -> list[Tensor]:
         """Means of the hidden layers in one pass upwards; the input from above is replaced by that from below."""
@@ -125,10 +122,9 @@ class DBM(nn.Module):
         Each layer is set to its best value given the others, so that no round lowers the bound.
         """
         layers = [v, *self.up(v)]
-        below = self.biases[1] + v @ self.weights[0].T  # (B, n_1): the same in every round
         for _ in range(steps):
             for k in (*range(1, len(layers), 2), *range(2, len(layers), 2)):
-                layers[k] = (below + self._from_above(layers, 1) if k == 1 else self.logits(layers, k)).sigmoid()
+                layers[k] = self.logits(layers, k).sigmoid()
         return layers[1:]
 
     @torch.no_grad()

@@ -20,7 +20,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ...check import Positive
-from ...data.kinds import Table
 from ...draw import Draw
 from ...errors import InputError
 from ...store import Tree
@@ -99,9 +98,6 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
     decay: Positive = 10.0
     step: Positive = 0.15
 
-    def kind(self) -> Table:
-        return Table("float64")
-
     def task(self) -> Recall:
         return Recall()
 
@@ -157,10 +153,8 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         p, n = self.patterns_.shape
         lost = int((~self.stable()).sum())
         if lost and self.unit == "saturated" and self.rule != "design":
-            return (
-                f"{lost} of {p} patterns do not hold saturated units beyond 1 with rule={self.rule!r} and "
-                f"scale={self.scale!r}, so they do not attract. Take rule='design', unit='sign' or a larger scale."
-            )
+            what = f"{lost} of {p} patterns do not hold saturated units beyond 1 with rule={self.rule!r} and scale="
+            return f"{what}{self.scale!r}, so they do not attract. Take rule='design', unit='sign' or a larger scale."
         if lost:
             room = f" (Hebb's has room for about N / (4 ln N) = {rules.capacity(n):.1f} random ones)" if n > 1 else ""
             advice = f"Store fewer, or take rule={'design' if self.rule == 'pseudo-inverse' else 'pseudo-inverse'!r}."
@@ -169,10 +163,8 @@ class HopfieldNetwork(AssociativeMemory, Stepped):
         differences = self.patterns_[:-1] - self.patterns_[-1]
         filled = self.rule == "design" and p > n + 1 and np.linalg.matrix_rank(differences) == n
         if filled or (self.rule != "design" and n > 1 and np.abs(off).max() <= MIN_WEIGHT):
-            return (
-                f"{p} patterns leave no connection between {n} units with rule={self.rule!r}: every corner is a fixed "
-                "point, and no error is corrected. Store fewer patterns, or use more units."
-            )
+            what = f"{p} patterns leave no connection between {n} units with rule={self.rule!r}: every corner is a"
+            return f"{what} fixed point, and no error is corrected. Store fewer patterns, or use more units."
         return ""
 
     def stable(self) -> np.ndarray:

@@ -199,11 +199,9 @@ class ModernHopfield(AssociativeMemory):
         room = np.inf if self.interaction == "continuous" or n < 2 else dense_capacity(n, self.interaction, self.order)
         if p > max(room, 1):
             power = "" if self.interaction == "exponential" else f" and order={self.order}"
-            warnings.warn(
-                f"{p} patterns are more than the about {room:.4g} random ones that {n} units hold with interaction="
-                f"{self.interaction!r}{power}. Store fewer, or take interaction='exponential'.",
-                stacklevel=3,
-            )
+            what = f"{p} patterns are more than the about {room:.4g} random ones that {n} units hold with interaction="
+            rest = f"{self.interaction!r}{power}. Store fewer, or take interaction='exponential'."
+            warnings.warn(f"{what}{rest}", stacklevel=3)
         return self
 
     @property

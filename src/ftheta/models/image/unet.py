@@ -46,10 +46,8 @@ class PixelObjective(Supervised):
 
 def _same_size(batch: Batch) -> Batch:
     if batch.y.shape[1:] != batch.x.shape[2:]:
-        raise InputError(
-            f"y labels {tuple(batch.y.shape[1:])} pixels of each image, but the images of X have "
-            f"{tuple(batch.x.shape[2:])} (height, width); give one label for every pixel."
-        )
+        what = f"y labels {tuple(batch.y.shape[1:])} pixels of each image, but the images of X have"
+        raise InputError(f"{what} {tuple(batch.x.shape[2:])} (height, width); give one label for every pixel.")
     return batch._replace(y=batch.y.clamp_min(0))  # -1: ignored, with weight 0
 
 

@@ -103,12 +103,9 @@ class _Discriminant(Generative):
         if found is None:
             raise InputError("No column of X varies within a class: each class is one point. Give rows that differ.")
         if found.misses(self.means_ - self.priors_ @ self.means_, size):
-            warnings.warn(
-                f"The classes differ in directions in which no class varies (within classes X spans "
-                f"{found.root.shape[1]} of {len(size)}), and these are not used. Give e.g. shrinkage=0.1 to use them.",
-                np.exceptions.RankWarning,
-                stacklevel=4,
-            )
+            spans = f"(within classes X spans {found.root.shape[1]} of {len(size)}), and these are not used."
+            rest = f"in which no class varies {spans} Give e.g. shrinkage=0.1 to use them."
+            warnings.warn(f"The classes differ in directions {rest}", np.exceptions.RankWarning, stacklevel=4)
         return found
 
     def _covariance(self: Any, k: int) -> Covariance:
@@ -233,13 +230,11 @@ class QuadraticDiscriminant(_Discriminant):
         self.factors_ = [c._asdict() for c in kept]
         if min(ranks) < full:
             k = int(np.argmin(ranks))
-            warnings.warn(
-                f"Class {self.classes_.tolist()[k]!r} (rows: {(rows.y == k).sum()}) varies in {ranks[k]} of "
-                f"{full} directions, so its covariance is singular and it takes that of all classes. Give "
-                "shrinkage=0.1, say, or more rows.",
-                np.exceptions.RankWarning,
-                stacklevel=3,
+            what = f"Class {self.classes_.tolist()[k]!r} (rows: {(rows.y == k).sum()}) varies in {ranks[k]} of {full}"
+            rest = (
+                "directions, so its covariance is singular and that of all is used. Give shrinkage=0.1, or more rows."
             )
+            warnings.warn(f"{what} {rest}", np.exceptions.RankWarning, stacklevel=3)
         return self
 
     @property

@@ -138,10 +138,9 @@ class GaussianNaiveBayes(Generative):
         self.deviations_ = np.sqrt(variances + self.var_smoothing * largest)
         if not self.deviations_.all():
             k, j = np.argwhere(self.deviations_ == 0)[0]
-            raise InputError(
-                f"Column {j} does not vary in class {self.classes_.tolist()[k]!r}, and var_smoothing="
-                f"{self.var_smoothing:g} of the variance of X adds nothing. Raise var_smoothing, or drop the column."
-            )
+            smoothing = f"var_smoothing={self.var_smoothing:g} of the variance of X adds nothing"
+            what = f"Column {j} does not vary in class {self.classes_.tolist()[k]!r}, and {smoothing}."
+            raise InputError(f"{what} Raise var_smoothing, or drop the column.")
         return self
 
     def gaussian(self, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -113,10 +113,8 @@ def _ladder(alphas: Sequence[float] | np.ndarray | int, eps: float, l1_ratio: fl
     if not isinstance(alphas, (int, np.integer)):
         return np.sort(penalties(alphas, zero=False))[::-1]
     if alphas < 1 or not 0 < eps < 1 or not l1_ratio:
-        raise InputError(
-            f"A ladder needs alphas >= 1, 0 < eps < 1 and l1_ratio > 0, got {alphas}, {eps} and {l1_ratio}. "
-            "Without an L1 part no penalty sets coefficients to 0: give the penalties themselves."
-        )
+        what = f"A ladder needs alphas >= 1, 0 < eps < 1 and l1_ratio > 0, got {alphas}, {eps} and {l1_ratio}."
+        raise InputError(f"{what} Without an L1 part no penalty sets coefficients to 0: give the penalties themselves.")
     top = np.abs(problem.x.T @ problem.y).max() / l1_ratio
     if not top:
         raise InputError("No column of X goes with y, so all coefficients are 0. Check y for a constant.")
@@ -179,13 +177,9 @@ class Lasso(LinearAnswers, PlainRegressor):
             w, gaps = np.ascontiguousarray(coefs.T) + 0.0, np.maximum(gaps, 0.0)
         late = int((gaps > self.tol * (y @ y)).sum())
         if late:
-            warnings.warn(
-                f"Coordinate descent did not reach a duality gap of tol={self.tol:g} times the variance of y in "
-                f"{self.max_iter} sweeps for {late} of {len(alphas)} problems. Raise max_iter or tol, or standardize "
-                "the columns; the gap says how far it is.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            what = f"Coordinate descent did not reach a duality gap of tol={self.tol:g} times the variance of y in"
+            rest = f"{self.max_iter} sweeps for {late} of {len(alphas)} problems. Raise max_iter or tol, or standardize"
+            warnings.warn(f"{what} {rest} the columns; the gap says how far it is.", ConvergenceWarning, stacklevel=4)
         dof = np.count_nonzero(w, axis=1).astype(float)  # or Σ s² / (s² + l2), s the singular values of their columns
         if ratio < 1:
             squares = [np.linalg.svd(x[:, row != 0], compute_uv=False) ** 2 for row in w]

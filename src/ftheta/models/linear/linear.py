@@ -105,8 +105,6 @@ class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
         rounding = max(1e-10, 8 * np.finfo(self.coef_.dtype).eps)
         rounding *= (np.abs(rows.x) @ np.abs(self.coef_) + np.abs(self.intercept_)).max()
         if not apart <= 1e-6 * np.ptp(rows.y) + rounding:
-            raise InputError(
-                f"A fit to these rows gives another plane: predictions differ by up to {apart:.3g}. Pass the rows and "
-                "weights that the model was fitted to, or fit it again."
-            )
+            what = f"A fit to these rows gives another plane: predictions differ by up to {apart:.3g}."
+            raise InputError(f"{what} Pass the rows and weights that the model was fitted to, or fit it again.")
         return found

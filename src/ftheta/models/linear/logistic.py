@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import field
+from dataclasses import InitVar
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -145,10 +145,8 @@ class LogisticRegression(Summarized, SteppedClassifier):
     def _summarized(self, rows: Rows) -> LogisticSummary:
         loss = mean_loss(self.coef_, self.intercept_, *rows)
         if not abs(loss - self.loss_) <= 1e-6 * (1e-3 + self.loss_):
-            raise InputError(
-                f"These rows are not those of the fit: their loss is {loss:.4g}, and that of the fit was "
-                f"{self.loss_:.4g}. Pass the rows and weights that the model was fitted to, or fit it again."
-            )
+            what = f"These rows are not those of the fit: their loss is {loss:.4g}, and it had {self.loss_:.4g}."
+            raise InputError(f"{what} Pass the rows and weights that the model was fitted to, or fit it again.")
         theta = np.c_[self.intercept_, self.coef_]
         theta = theta[1:] - theta[0] if len(theta) > 1 else theta  # (K - 1, D + 1), against the first class
         return summarize(rows, feature_names(self), self.classes_.tolist(), theta, self.l1, self.l2_)
@@ -162,7 +160,10 @@ class LogisticSummary(Summary, kw_only=True):
     covariance: np.ndarray  # of θ̂ (P, P)
     null: float  # ℓ₀ of the intercepts alone
     tjur: float  # difference of mean probabilities
-    refit: Callable[[], np.ndarray] = field(repr=False)  # likelihood ratios (P,)
+    refit: InitVar[Callable[[], np.ndarray]]  # likelihood ratios (P,)
+
+    def __post_init__(self, refit: Callable[[], np.ndarray]) -> None:
+        object.__setattr__(self, "_refit", refit)
 
     errors = property(lambda self: np.sqrt(self.covariance.diagonal()), doc="Standard errors (P,).")
     z = property(lambda self: self.coefficients / self.errors, doc="Wald statistics (P,).")
@@ -193,7 +194,7 @@ class LogisticSummary(Summary, kw_only=True):
     @cached_property
     def ratios(self) -> np.ndarray:
         """Likelihood-ratio statistics of each coefficient, by a fit without it (P,); computed when first used."""
-        return self.refit()
+        return vars(self)["_refit"]()
 
     def interval(self, level: float | None = None) -> np.ndarray:
         """Confidence intervals of the coefficients (P, 2)."""

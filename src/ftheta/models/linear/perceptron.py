@@ -165,10 +165,8 @@ class DeltaRule(_OneByOne):
         falls, self.best = square < (1 - self.tol) * self.best, min(square, self.best)
         away = not falls and self.stale + 1 >= self.patience and square > 10  # weights of 0 have 1
         if away or not np.isfinite(square) or not np.isfinite(self.theta).all():
-            raise NonFiniteError(
-                f"The delta rule with lr={self.lr:g} diverges in pass {self.epoch + 1}: steps grow where lr ‖x‖² > 2. "
-                "Leave lr out, or scale the columns first, e.g. with Whitening(method='standard')."
-            )
+            what = f"The delta rule with lr={self.lr:g} diverges in pass {self.epoch + 1}: steps grow where"
+            raise NonFiniteError(f"{what} lr ‖x‖² > 2. Leave lr out, or scale the columns, e.g. with Whitening.")
         return mistakes, falls, {"squared_error": square}
 
 

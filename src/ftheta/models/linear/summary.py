@@ -10,7 +10,7 @@ References: Weisberg, Applied Linear Regression (2014); MacKinnon and White, J. 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import InitVar
 from functools import cached_property, partial
 from textwrap import fill
 from typing import Any, NamedTuple, cast
@@ -142,9 +142,10 @@ class LinearSummary(Summary, kw_only=True):
     tests: ResidualTests
     condition: float  # of the columns, scaled to length 1
     constant: bool  # whether the columns hold a constant
-    splines: Callable[[], Linearity] = field(repr=False)
+    splines: InitVar[Callable[[], Linearity]]
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, splines: Callable[[], Linearity]) -> None:
+        object.__setattr__(self, "_splines", splines)
         object.__setattr__(self, "notes", tuple(self._notes()))
 
     def _notes(self) -> Iterator[str]:
@@ -233,7 +234,7 @@ class LinearSummary(Summary, kw_only=True):
     @cached_property
     def linearity(self) -> Linearity:
         """Whether a spline in a column explains more than the plane; computed when first used."""
-        return self.splines()
+        return vars(self)["_splines"]()
 
     def table(self) -> Table:
         """One row per coefficient."""
