@@ -45,11 +45,15 @@ class LazyGroup(click.Group):
         return import_module(f"{__name__}.{cmd_name}").command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Click would make 1 of a broken pipe."""
+        """A broken pipe is 141, not 1; streams that nobody reads lead nowhere, since Python flushes them at its end."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            _mute()
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except BrokenPipeError:
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             sys.exit(141)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -107,15 +111,6 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
         if hasattr(getattr(sys, name), "reconfigure"):
             getattr(sys, name).reconfigure(errors="replace")
-
-
-def _mute() -> None:
-    """Streams that nobody reads lead nowhere, so that nothing fails when Python flushes them at its end."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _terminate(number: int, frame: Any) -> NoReturn:

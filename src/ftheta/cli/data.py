@@ -52,7 +52,13 @@ def show(name: str, target: str | None, as_json: bool, **layout: Any) -> None:
     if as_json:
         echo_json(facts, 1)
         return
-    echo(_headline(facts, dataset))
+    kind = _kind(dataset)
+    parts = [f"{facts['rows']:,} {kind.unit}", kind.size(dataset)]
+    if facts["task"] != "none":
+        parts.append(facts["task"] + (f" ({facts['outputs']} classes)" if facts["classes"] else ""))
+    if facts["official"]:
+        parts.append(f"the last {facts['official']:,} are the official test part")
+    echo(f"{facts['name']} ({facts['kind']}): {', '.join(filter(None, parts))}")
     for part in _tables(facts, dataset):
         echo()
         echo_table(part)
@@ -87,16 +93,6 @@ def _kind(dataset: Dataset) -> Any:
     from ..data.kinds import KINDS
 
     return KINDS[dataset.kind]
-
-
-def _headline(facts: dict[str, Any], dataset: Dataset) -> str:
-    kind = _kind(dataset)
-    parts = [f"{facts['rows']:,} {kind.unit}", kind.size(dataset)]
-    if facts["task"] != "none":
-        parts.append(facts["task"] + (f" ({facts['outputs']} classes)" if facts["classes"] else ""))
-    if facts["official"]:
-        parts.append(f"the last {facts['official']:,} are the official test part")
-    return f"{facts['name']} ({facts['kind']}): {', '.join(filter(None, parts))}"
 
 
 def _tables(facts: dict[str, Any], dataset: Dataset) -> Iterator[Table]:

@@ -110,12 +110,6 @@ def errors_by(task: Task, x: Any, found: Predictions, shape: Sequence[int]) -> m
     return measure.error_groups(x, errors, name=task.error)
 
 
-def constant_of(job: Prepared, names: Names) -> dict[str, float] | None:
-    """The constant of the rows that were learned from."""
-    y = job.rows(job.fitted)[1] if job.task.needs_y else None
-    return job.task.constant(None if y is None else job.task.truth(y, job.estimator, names))
-
-
 def linear_answers(job: Prepared, X: Any, raw: Any, names: Names) -> Predictions | None:
     """Predictions of a linear model of the same rows; None where it is one, is not for such data, or takes long.
 

@@ -22,7 +22,7 @@ from ..results import Table, svg
 from ..store import Run
 from ..train import Callback, Context, watched
 from . import files
-from .baseline import Scored, constant_of, errors_by, linear_answers
+from .baseline import Scored, errors_by, linear_answers
 from .config import Config, merge, settings_of
 from .prepare import Prepared, digest, prepare
 from .runs import new_path, stopped
@@ -249,8 +249,9 @@ def _evaluate(job: Prepared, run: Run) -> None:
     about = {"rows": len(index), "family": job.config.model, "data": data}
     raw = job.dataset.x if job.test_file is None else job.test_file.x
     raw = job.kind.take(raw, index) if job.test_file is None else raw
+    learned = task.truth(job.rows(job.fitted)[1], model, names) if task.needs_y else None
     simple = Scored(task, model, X, truth, answers, scores).against(
-        constant_of(job, names),
+        task.constant(learned),
         linear_answers(job, X, raw, names) if answers else None,
         where=", on the rows that it learned from" if part == "training rows" else "",
     )

@@ -15,7 +15,7 @@ import secrets
 import socket
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from itertools import count
 from pathlib import Path
 from time import monotonic
@@ -220,16 +220,9 @@ class Search:
         running = self.engine.trial.TrialState.RUNNING
         for trial in self.study.get_trials(deepcopy=False, states=(running,)):
             worker = trial.user_attrs.get("worker", "")
-            if worker != self.worker and not self._lives(worker):
-                self._put_back(trial.number)
-
-    def _lives(self, worker: str) -> bool:
-        """Whether a process still holds its lock."""
-        try:
-            with self._lock(f".{worker}", timeout=0):
-                return False
-        except TimeoutError:
-            return True
+            if worker != self.worker:
+                with suppress(TimeoutError), self._lock(f".{worker}", timeout=0):  # which a process that lives holds
+                    self._put_back(trial.number)
 
     def _put_back(self, number: int) -> None:
         """Try a trial again; whoever dies in here leaves what the next one completes."""

@@ -214,8 +214,15 @@ class Run:
 
     def latest(self) -> tuple[Tree, int] | None:
         """State and step of the newest complete checkpoint; a run that is entered goes on from there (`rewind`)."""
-        manifest, problems = self._folder.manifest(), []
-        found = self._newest(manifest["checkpoints"], problems)
+        manifest, problems = self._folder.manifest(), list[str]()
+        found: tuple[Tree, int] | None = None
+        for entry in reversed(manifest["checkpoints"]):
+            try:
+                data = self._folder.verified(entry["file"], entry, f"step-{entry['step']:05d}")
+                found = parse_tree(data, str(self.path / entry["file"])), entry["step"]
+                break
+            except FileFormatError as error:
+                problems.append(str(error))
         if problems and self._folder.manifest() != manifest:  # a writer has gone on meanwhile
             return self.latest()
         if problems and found is None:
@@ -226,15 +233,6 @@ class Run:
         if self._depth and manifest["status"] != "finished":
             self.rewind(self._step)
         return found
-
-    def _newest(self, entries: list[dict[str, Any]], problems: list[str]) -> tuple[Tree, int] | None:
-        for entry in reversed(entries):
-            try:
-                data = self._folder.verified(entry["file"], entry, f"step-{entry['step']:05d}")
-                return parse_tree(data, str(self.path / entry["file"])), entry["step"]
-            except FileFormatError as error:
-                problems.append(str(error))
-        return None
 
     def rewind(self, step: int) -> None:
         """Go back to the checkpoint of `step`, or to the start with 0: later checkpoints and rows are removed."""

@@ -219,26 +219,18 @@ class _Reader:
 def _build(kind: str, data: bytearray, dtype: str, shape: Any) -> Tree:
     """What the bytes of one tensor stand for."""
     if kind == "tensor":
-        return _tensor(data, dtype, shape)
+        import torch
+
+        of = getattr(torch, dtype)
+        return torch.frombuffer(data, dtype=of).reshape(shape).clone() if data else torch.empty(shape, dtype=of)
     if kind == "strings":
-        return _strings(strict_json(bytes(data), "its text"), shape)
+        items = strict_json(bytes(data), "its text")
+        if not isinstance(items, list) or not all(isinstance(item, str) for item in items) or min(shape, default=0) < 0:
+            raise ValueError("not strings, or not their shape")
+        return np.array(items, object).reshape(shape)
     array = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).reshape(shape)
     if kind == "array":
         return array
     if kind != "characters" or dtype != "uint32" or array.max(initial=0) > sys.maxunicode:
         raise ValueError("unknown kind or characters")
     return array.view(f"<U{shape[-1]}").reshape(shape[:-1])  # (..., width) -> (...)
-
-
-def _tensor(data: bytearray, dtype: str, shape: Any) -> Tree:
-    import torch
-
-    if not data:
-        return torch.empty(shape, dtype=getattr(torch, dtype))
-    return torch.frombuffer(data, dtype=getattr(torch, dtype)).reshape(shape).clone()  # torch's own, aligned memory
-
-
-def _strings(items: Any, shape: Any) -> np.ndarray:
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items) or min(shape, default=0) < 0:
-        raise ValueError("not strings, or not their shape")
-    return np.array(items, object).reshape(shape)

@@ -57,8 +57,11 @@ class Progress(Callback):
             self.bar = None
 
     def _draw(self, ctx: Context, done: float) -> None:
-        """Show that so many rounds are done, the last of them in part."""
-        text, spent = _describe(ctx, self.unit, done), self.shown - self.begin
+        """The round that is under way, the training loss in it so far, the last of the other numbers, and times."""
+        of, spent = f"/{ctx.rounds:.0f}" if isfinite(ctx.rounds) else "", self.shown - self.begin
+        row = (ctx.history[-1] if ctx.history else {}) | (getattr(ctx.process, "losses", {}) if done % 1 else {})
+        keys = dict.fromkeys(("loss", *getattr(ctx.process, "players", ()), "valid_loss", "valid_accuracy"))
+        text = "  ".join([f"{self.unit} {ceil(done)}{of}", *(f"{key} {row[key]:.4g}" for key in keys if key in row)])
         new, left = done - self.first, ctx.rounds - done
         times = _seconds(spent) + (f", {_seconds(spent / new * left)} left" if new > 0 and 0 < left < inf else "")
         if not (sys.stderr.isatty() or _in_notebook()):
@@ -74,15 +77,6 @@ class Progress(Callback):
             self.bar.start()
             self.bar.add_task("", total=ctx.rounds if isfinite(ctx.rounds) else None, times="")
         self.bar.update(self.bar.task_ids[0], completed=done, description=text, times=times)
-
-
-def _describe(ctx: Context, unit: str, done: float) -> str:
-    """The round that is under way, the training loss in it so far, and the last of the other numbers."""
-    of = f"/{ctx.rounds:.0f}" if isfinite(ctx.rounds) else ""
-    row = (ctx.history[-1] if ctx.history else {}) | (getattr(ctx.process, "losses", {}) if done % 1 else {})
-    keys = dict.fromkeys(("loss", *getattr(ctx.process, "players", ()), "valid_loss", "valid_accuracy"))
-    values = [f"{key} {row[key]:.4g}" for key in keys if key in row]
-    return "  ".join([f"{unit} {ceil(done)}{of}", *values])
 
 
 def _seconds(seconds: float) -> str:
