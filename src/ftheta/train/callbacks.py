@@ -10,7 +10,6 @@ from ..catalog import nearest
 from ..errors import InputError
 from ..store import Run, Tree
 from .process import Process
-from .training import Training
 
 
 class Context:
@@ -67,12 +66,6 @@ class EarlyStopping(Callback):
         self.patience, self.monitor, self.min_delta = patience, monitor, min_delta
         self.restore, self.start = restore, start
         self.state = {"best": inf, "round": 0, "weights": None}
-
-    @classmethod
-    def of(cls, patience: int | None, training: Training) -> list[Callback]:
-        """The early stopping that an estimator's `patience` and `training` ask for: one, or none."""
-        settings = {"min_delta": training.min_delta, "restore": training.restore_best, "start": training.start}
-        return [] if patience is None else [cls(patience, **settings)]
 
     def on_row(self, ctx: Context, row: Mapping[str, float]) -> None:
         column = self.monitor

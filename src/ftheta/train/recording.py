@@ -139,22 +139,10 @@ class GradientNorms(_Records):
 
     def __init__(self, every: int = 1) -> None:
         self.every = check.at_least("every", every, 1, integer=True)
-        self.state = {"names": [], "axes": [], "kinds": [], "start": None, "steps": [], "norms": []}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name of each tensor, without the `module.` of the objective."""
-        return tuple(self.state["names"])
-
-    @property
-    def axes(self) -> np.ndarray:
-        """Number of axes of each tensor: (P,)."""
-        return np.array(self.state["axes"], dtype=int)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """Names of the classes of all modules of the objective."""
-        return tuple(self.state["kinds"])
+        self.state = {"start": None, "steps": [], "norms": []}
+        self.names: tuple[str, ...] = ()  # of the tensors, without the `module.` of the objective
+        self.axes = np.zeros(0, int)  # of each tensor: (P,)
+        self.kinds: tuple[str, ...] = ()  # classes of all modules of the objective
 
     @property
     def gradient(self) -> np.ndarray:
@@ -172,8 +160,8 @@ class GradientNorms(_Records):
         own = {id(p) for player in trainer.players.values() for p in player.tensors() if p.requires_grad}
         named = [(name.removeprefix("module."), p) for name, p in trainer.objective.named_parameters() if id(p) in own]
         self._tensors = [p for _, p in named]
-        self.state["names"], self.state["axes"] = [name for name, _ in named], [p.ndim for p in self._tensors]
-        self.state["kinds"] = sorted({type(part).__name__ for part in trainer.objective.modules()})
+        self.names, self.axes = tuple(name for name, _ in named), np.array([p.ndim for p in self._tensors], dtype=int)
+        self.kinds = tuple(sorted({type(part).__name__ for part in trainer.objective.modules()}))
         if self.state["start"] is None:
             self.state["start"] = _lengths(self._tensors)
 

@@ -166,7 +166,9 @@ class NeuralEstimator(Stepped):
             return self.objective(self.module_, self.target_).to(self._device, self._dtype)
 
     def callbacks(self) -> list[Callback]:
-        return EarlyStopping.of(self.patience, self.settings)
+        t = self.settings
+        how = {"min_delta": t.min_delta, "restore": t.restore_best, "start": t.start}
+        return [] if self.patience is None else [EarlyStopping(self.patience, **how)]
 
     def finish(self, process: Any) -> None:
         """Evaluation mode; the rows are let go."""
