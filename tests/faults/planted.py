@@ -361,7 +361,7 @@ FAULTS = [
     Fault("the average takes the wrong share", "train/recording.py", ("tests/train/test_averaging.py",),
           "share = 1 - min(self.decay, (1 + step) / (10 + step))",
           "share = min(self.decay, (1 + step) / (10 + step))"),
-    Fault("moments in another order than their weights", "train/_steps.py", ("tests/models/image/test_convnet.py",),
+    Fault("moments in another order than their weights", "train/_rules.py", ("tests/models/image/test_convnet.py",),
           "value.shape == p.shape and value.stride() != p.stride()",
           "value.shape == p.shape and False"),
     Fault("frozen layers in training mode", "train/trainer.py", ("tests/train/test_averaging.py",),

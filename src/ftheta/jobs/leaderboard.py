@@ -265,7 +265,6 @@ class _Quiet(Watcher):
     """Passes on what the winner's run says of its result."""
 
     def __init__(self, outer: Watcher) -> None:
-        super().__init__()
         self.outer = outer
 
     def say(self, event: str, what: object) -> None:

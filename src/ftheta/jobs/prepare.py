@@ -366,7 +366,8 @@ def parameters(model: str) -> dict[str, list[Parameter]]:
     shared: dict[str, Parameter] = {}
     for cls in classes:
         for field in fields(cls):
-            group = shared if "._base." in _owner(cls, field.name).__module__ else own
+            owner = next(base for base in cls.__mro__ if field.name in base.__dict__.get("__annotations__", {}))
+            group = shared if "._base." in owner.__module__ else own
             if field.name not in ELSEWHERE:
                 group.setdefault(field.name, _parameter(cls, field))
     stepped = any("training" in {f.name for f in fields(cls)} for cls in classes)
@@ -377,10 +378,6 @@ def parameters(model: str) -> dict[str, list[Parameter]]:
         "Settings of the training loop (--set training.NAME=VALUE)": training,
     }
     return {name: rows for name, rows in groups.items() if rows}
-
-
-def _owner(cls: type, name: str) -> type:
-    return next(base for base in cls.__mro__ if name in base.__dict__.get("__annotations__", {}))
 
 
 def _parameter(cls: type, field: Field[Any], prefix: str = "") -> Parameter:

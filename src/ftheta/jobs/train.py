@@ -36,8 +36,7 @@ class Cancelled(BaseException):
 class Watcher(Callback):
     """Silent: override `say`, `on_row` or `on_step`."""
 
-    def __init__(self) -> None:
-        self.cancelled = False
+    cancelled = False
 
     def cancel(self) -> None:
         """End the job; any thread may call this."""
@@ -60,7 +59,6 @@ class JsonLines(Watcher):
     """Writes one JSON object per event: {"event": "row", "epoch": 3, "loss": 0.2, ...}."""
 
     def __init__(self, stream: TextIO) -> None:
-        super().__init__()
         self.stream = stream
 
     def say(self, event: str, what: object) -> None:

@@ -76,10 +76,14 @@ class Search:
         self.engine, self.journal, self.n_first = optuna(), journal, len(first)
         self.worker = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         pruner = self.engine.pruners.PercentilePruner(KEPT, n_startup_trials=STARTUP, n_warmup_steps=1)
+        storages, storage = self.engine.storages, None
         try:
+            if journal is not None:
+                backend = storages.journal.JournalFileBackend(str(journal), lock_obj=self._lock(""))
+                storage = storages.JournalStorage(backend)
             self.study = self.engine.create_study(
                 study_name="search",
-                storage=self._storage(),
+                storage=storage,
                 direction="maximize" if maximize else "minimize",
                 pruner=pruner if prune else self.engine.pruners.NopPruner(),
                 load_if_exists=True,
@@ -92,12 +96,6 @@ class Search:
             if not self.study.get_trials(deepcopy=False):
                 for point in first:
                     self.study.enqueue_trial(self._stored(point))
-
-    def _storage(self) -> Any:
-        if self.journal is None:
-            return None
-        file, storages = str(self.journal), self.engine.storages
-        return storages.JournalStorage(storages.journal.JournalFileBackend(file, lock_obj=self._lock("")))
 
     def _lock(self, name: str = ".ask", timeout: float = -1) -> Any:
         """Held by one process at a time; it ends with the process."""

@@ -29,7 +29,7 @@ from ..data.sources import Rows
 from ..draw import Draw
 from ..errors import InputError
 from ._members import MembersRows, is_dense, stack_layers
-from ._steps import bare_step
+from ._rules import bare_step
 from .iterate import iterate
 from .objective import Loss, Objective
 from .placing import threads, threads_for

@@ -24,9 +24,8 @@ from ..data.sources import Source
 from ..draw import Draw
 from ..errors import InputError
 from ..store import Run, Tree
-from ._checks import as_source, check_rule, check_settings
 from ._guard import all_finite, explain, explain_validation, lone_row
-from ._steps import bare_step, restore
+from ._rules import as_source, bare_step, check_rule, check_settings, restore
 from .callbacks import Callback
 from .evaluating import Drawing, Foreign, batches_of, evaluate, is_foreign
 from .iterate import iterate
