@@ -76,7 +76,6 @@ def _matrices(p: int, n: int) -> int:
 _MOMENTS = "m <- β₁ m + (1 - β₁) g;  v <- β₂ v + (1 - β₂) g²;  θ <- θ - η (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + ε)"
 _ADADELTA = "G <- ρ G + (1 - ρ) g²;  d = g √(D + ε) / √(G + ε);  D <- ρ D + (1 - ρ) d²;  θ <- θ - η d"
 _RMSPROP = "G <- α G + (1 - α) g²;  θ <- θ - η g / (√G + ε)"
-_NESTEROV = "v <- μ v + g;  θ <- θ - η (g + μ v)"
 _LBFGS = "θ <- θ - t H g,  H from the last m differences of θ and g,  t by a line search"
 _BFGS = "θ <- θ - t H g,  H from all differences of θ and g,  t by a line search"
 _NEWTON = "(H + λ I) d = -g;  θ <- θ + η d,  H the Hessian, λ = 0 while that works"
@@ -91,7 +90,7 @@ RULES: dict[str, Rule] = {
     "sgd": _first_order(SGD, 0.1, "θ <- θ - η g, g over a mini-batch"),
     "momentum": _first_order(SGD, 0.01, "v <- μ v + g;  θ <- θ - η v", 1, options=_HEAVY),
     "ema-momentum": _first_order(EMAMomentum, 0.1, "m <- β m + (1 - β) g;  θ <- θ - η m", 1, ""),
-    "nesterov": _first_order(SGD, 0.01, _NESTEROV, 1, options={**_HEAVY, "nesterov": True}),
+    "nesterov": _first_order(SGD, 0.01, "v <- μ v + g;  θ <- θ - η (g + μ v)", 1, options={**_HEAVY, "nesterov": True}),
     "adagrad": _first_order(Adagrad, 0.01, "G <- G + g²;  θ <- θ - η g / (√G + ε)", 1, "cpu"),
     "rmsprop": _first_order(RMSprop, 0.001, _RMSPROP, 1, "", options={"alpha": 0.9}),
     "adadelta": _first_order(Adadelta, 1.0, _ADADELTA, 2, ""),

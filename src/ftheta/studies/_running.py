@@ -82,14 +82,8 @@ def names() -> tuple[str, ...]:
         >>> "optimizers/noise" in names()
         True
     """
-    listed = [
-        f"{chapter.name}/{file.name.removesuffix('.py').replace('_', '-')}"
-        for chapter in files("ftheta.studies").iterdir()
-        if chapter.is_dir()
-        for file in chapter.iterdir()
-        if file.name.endswith(".py") and not file.name.startswith("_")
-    ]
-    return tuple(sorted(listed))
+    found = Path(__file__).parent.glob("*/[!_]*.py")
+    return tuple(sorted(f"{file.parent.name}/{file.stem.replace('_', '-')}" for file in found))
 
 
 def _path_of(name: str) -> str:

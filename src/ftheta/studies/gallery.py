@@ -293,5 +293,4 @@ def look_ahead() -> Figure:
             *tail.tolist(), *arrow.tolist(), angles="xy", scale_units="xy", scale=1, color=PALETTE[k], label=label
         )
     axes.set(xlabel="x", ylabel="y", aspect="equal", xlim=(-1.5, -1.0), ylim=(-1.45, -1.0))
-    axes.legend()
     return figure

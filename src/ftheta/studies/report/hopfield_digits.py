@@ -25,8 +25,7 @@ from ...models.energy.rules import corrupt
 from .. import Checks, Measured, Study, less, missing, more, same
 from ._hopfield import followed, patterns
 
-FLIPS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-NOISE = [f"flip {q:g}" for q in FLIPS]
+NOISE = [f"flip {q:g}" for q in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)]
 NOISE += [f"replace {q:g}" for q in (0.2, 0.4, 0.5, 0.6, 0.8)] + [f"gaussian {q:g}" for q in (1, 2, 3, 4, 5)]
 RULES = ("design", "pseudo-inverse", "storkey", "hebb", "hebb with diagonal")
 SIZES = ("28 x 28", "16 x 15")

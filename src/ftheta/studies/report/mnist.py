@@ -35,14 +35,8 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "SGD": {**REPORT, "optimizer": "nesterov", "lr": 0.03, "epochs": 12, "patience": 12, "training": COSINE},
     "AdaDelta": {**REPORT, "optimizer": "adadelta", "lr": 1.0, "epochs": 12, "patience": 6},
     "recipe": {
-        **REPORT,
-        "dropout": 0.2,
-        "optimizer": "adamw",
-        "lr": 0.003,
-        "epochs": 16,
-        "patience": 16,
-        "augment": WARP,
-        "training": {**COSINE, "ema": 0.999, "options": {"weight_decay": 0.01}},
+        **{**REPORT, "dropout": 0.2, "optimizer": "adamw", "lr": 0.003, "epochs": 16, "patience": 16},
+        **{"augment": WARP, "training": {**COSINE, "ema": 0.999, "options": {"weight_decay": 0.01}}},
     },
     "best": {
         **{"filters": (16, 32, 72), "convs": (2, 2, 2), "padding": "same", "norm": "batch", "dropout": 0.3},
