@@ -11,7 +11,7 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
 
 from ftheta import LogisticRegression, MLPClassifier, SVMClassifier, explain
 from ftheta.errors import InputError
-from ftheta.models.margin.kernels import Kernel
+from ftheta.models.margin.problem import Kernel
 from ftheta.studies import gallery
 
 CHECK, LABELS = gallery.clouds(1.0)

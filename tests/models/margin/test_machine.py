@@ -13,9 +13,8 @@ from sklearn.svm import SVC, SVR, LinearSVR
 import ftheta
 from ftheta import SVMClassifier, SVMRegressor, explain
 from ftheta.errors import InputError
-from ftheta.models.margin.kernels import Kernel
 from ftheta.models.margin.primal import descend, newton
-from ftheta.models.margin.problem import Problem
+from ftheta.models.margin.problem import Kernel, Problem
 
 
 def problem(seed, n=None, d=None):
@@ -272,7 +271,7 @@ def test_kernel_sums_in_parts_are_those_in_one(monkeypatch):
     for name in ("linear", "poly", "rbf"):
         kernel = Kernel(name, 2, 0.5, 0.8)
         whole = kernel(a, b) @ beta
-        monkeypatch.setattr("ftheta.models.margin.kernels.PART", 11)
+        monkeypatch.setattr("ftheta.models.margin.problem.PART", 11)
         np.testing.assert_allclose(kernel.sums(a, b, beta), whole, rtol=1e-12)
         np.testing.assert_allclose(kernel.diagonal(a), np.diagonal(kernel(a, a)), rtol=1e-12)
 

@@ -27,7 +27,7 @@ from ...errors import InputError
 from ...explain import Names, classes_of, codes, explanation, names_of, regions, targets
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result, counted
-from .kernels import Kernel
+from .problem import Kernel
 
 ON = 1e-3  # how far from 1 a margin that counts as 1 may be
 STATES = ("beyond the margin", "on the margin", "within the margin", "on the wrong side")

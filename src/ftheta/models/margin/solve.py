@@ -20,9 +20,8 @@ from sklearn.svm import SVC, SVR
 
 from ...errors import InputError
 from ...formulas import separable
-from .kernels import Kernel
 from .primal import descend, newton
-from .problem import AT_END, Problem, Solution
+from .problem import AT_END, Kernel, Problem, Solution
 
 WIDE = 1000  # columns up to which a linear machine is solved in the primal
 DECIDED = 2000  # rows up to which separability in the features of a kernel is decided beforehand

@@ -25,9 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 from ...check import Count, NonNegative, Positive
 from ...selection import Range, Space
 from .._base.plain import Plain, PlainClassifier, PlainRegressor, Rows
-from .kernels import Kernel, check_kernel
 from .primal import KEPT
-from .problem import Problem
+from .problem import Kernel, Problem, check_kernel
 from .solve import optimality, solve
 
 ENOUGH = 1e-3  # gap, in units of the objective, from which on there is a warning
