@@ -54,13 +54,13 @@ from .models.margin.svm import SVMRegressor as SVMRegressor
 from .models.sequence.autoregression import ARForecaster as ARForecaster
 from .models.sequence.committee import CommitteeForecaster as CommitteeForecaster
 from .models.sequence.ets import ETSForecaster as ETSForecaster
-from .models.sequence.lagged import KernelRidgeForecaster as KernelRidgeForecaster
-from .models.sequence.lagged import MLPForecaster as MLPForecaster
+from .models.sequence.kernel_ridge import KernelRidgeForecaster as KernelRidgeForecaster
 from .models.sequence.naive import NaiveForecaster as NaiveForecaster
 from .models.sequence.narx import NARXForecaster as NARXForecaster
 from .models.sequence.narx import StateSpaceForecaster as StateSpaceForecaster
 from .models.sequence.recurrent import GRUForecaster as GRUForecaster
 from .models.sequence.recurrent import LSTMForecaster as LSTMForecaster
+from .models.sequence.recurrent import MLPForecaster as MLPForecaster
 from .models.sequence.recurrent import RNNForecaster as RNNForecaster
 from .models.sequence.recurrent import TCNForecaster as TCNForecaster
 from .models.sequence.rows import GRUClassifier as GRUClassifier

@@ -50,8 +50,7 @@ from .sequence.autoregression import ARForecaster as ARForecaster
 from .sequence.committee import CommitteeForecaster as CommitteeForecaster
 from .sequence.ets import ETSForecaster as ETSForecaster
 from .sequence.explain_forecasts import ResidualTests as ResidualTests
-from .sequence.lagged import KernelRidgeForecaster as KernelRidgeForecaster
-from .sequence.lagged import MLPForecaster as MLPForecaster
+from .sequence.kernel_ridge import KernelRidgeForecaster as KernelRidgeForecaster
 from .sequence.linear_systems import LinearSystem as LinearSystem
 from .sequence.linear_systems import identify as identify
 from .sequence.naive import NaiveForecaster as NaiveForecaster
@@ -59,6 +58,7 @@ from .sequence.narx import NARXForecaster as NARXForecaster
 from .sequence.narx import StateSpaceForecaster as StateSpaceForecaster
 from .sequence.recurrent import GRUForecaster as GRUForecaster
 from .sequence.recurrent import LSTMForecaster as LSTMForecaster
+from .sequence.recurrent import MLPForecaster as MLPForecaster
 from .sequence.recurrent import RNNForecaster as RNNForecaster
 from .sequence.recurrent import TCNForecaster as TCNForecaster
 from .sequence.rows import GRUClassifier as GRUClassifier

@@ -6,7 +6,7 @@ from scipy.special import ndtr
 
 from ftheta.models import ARForecaster, ETSForecaster, KernelRidgeForecaster, MLPForecaster
 from ftheta.models.sequence import _forecaster
-from ftheta.models.sequence._kernels import unexplained
+from ftheta.models.sequence.kernel_ridge import unexplained
 
 
 def logistic_map(n):

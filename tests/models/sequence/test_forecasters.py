@@ -16,8 +16,8 @@ from statsmodels.tsa.exponential_smoothing.ets import ETSModel
 
 from ftheta import explain, models, train
 from ftheta.errors import InputError
-from ftheta.models.sequence._kernels import kernel, left_out
 from ftheta.models.sequence.ets import Smooth, _continued, _smoothed, _start
+from ftheta.models.sequence.kernel_ridge import kernel, left_out
 
 RNG = np.random.default_rng(0)
 T = np.arange(120)

@@ -20,7 +20,7 @@ def logistic_map(n, r=3.8):
     return np.array(y)
 
 
-@pytest.mark.ledger("B256", covers="ftheta.models.sequence.lagged.MLPForecaster")
+@pytest.mark.ledger("B256", covers="ftheta.models.sequence.recurrent.MLPForecaster")
 def test_one_step_is_a_line_of_tanh_units_of_the_lags():
     """ŷ_{k+1} = wᵀ tanh(V (y_k, ..., y_{k-p}) + β), standardized, with a bias; for p = 3 there are four inputs."""
     y = logistic_map(80)
@@ -34,7 +34,7 @@ def test_one_step_is_a_line_of_tanh_units_of_the_lags():
 
 
 @pytest.mark.middle
-@pytest.mark.ledger("B256", covers="ftheta.models.sequence.lagged.MLPForecaster")
+@pytest.mark.ledger("B256", covers="ftheta.models.sequence.recurrent.MLPForecaster")
 def test_it_learns_a_map_that_no_linear_model_predicts():
     """The least squares line through (y_t, y_{t+1}) is the best linear prediction; 5 % is left of its error."""
     y = logistic_map(400)

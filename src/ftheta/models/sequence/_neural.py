@@ -20,8 +20,8 @@ from ...train import Objective, Phases, Steps, Trainer, threads
 from .._base.neural import NeuralEstimator
 from .._base.rows import Data
 from ._forecaster import Forecaster
-from ._kernels import unexplained
 from ._origins import last_windows
+from .kernel_ridge import unexplained
 
 LEAST, MOST = 0.05, 0.6  # of noise="auto"
 

@@ -1,11 +1,15 @@
-"""Forecasts by nets that read a window step by step, and predict the next value after each.
+"""Forecasts by nets: of the lags in a window, or step by step, with a prediction of the next value after each.
 
-    s_t, h_t = cell(s_{t-1}, (z_t, u_{t+1})),    ẑ_{t+1} = W h_t + b;      free run: z_{t+1} = ẑ_{t+1}
+    perceptron   ŷ_{t+1} = f(y_t, ..., y_{t-L+1}, u_{t+1})
+    recurrent    s_t, h_t = cell(s_{t-1}, (z_t, u_{t+1})),    ẑ_{t+1} = W h_t + b;      free run: z_{t+1} = ẑ_{t+1}
 
-A free run carries the state, so that a step costs the same however long the window is.
+A free run carries the state, so that a step costs the same however long the window is. Noise on the lags makes a free
+run, whose inputs are its own outputs, stay near the series.
 Shapes: B windows, L steps, D columns, K columns known ahead, H units.
-References: Hochreiter and Schmidhuber, Long short-term memory, Neural Computation 9 (1997); Bai, Kolter and Koltun, An
-empirical evaluation of generic convolutional and recurrent networks for sequence modeling (2018).
+References: Lapedes and Farber, Nonlinear signal processing using neural networks (1987); Bishop, Training with noise is
+equivalent to Tikhonov regularization, Neural Computation 7 (1995); Hochreiter and Schmidhuber, Long short-term memory,
+Neural Computation 9 (1997); Bai, Kolter and Koltun, An empirical evaluation of generic convolutional and recurrent
+networks for sequence modeling (2018).
 """
 
 from itertools import pairwise
@@ -15,12 +19,48 @@ import numpy as np
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ...check import Count, Share
+from ...check import Count, Share, Widths
 from ...data import InputSpec, TargetSpec
-from ...nn import Recurrent
+from ...nn import MLP, Recurrent
 from ...selection import Range, Space
 from ._neural import NeuralForecaster
+from .kernel_ridge import flat
 from .rows import Celled
+
+
+class Lagged(nn.Module):
+    """A net of windows: (B, L, D + K) -> (B, D)."""
+
+    def __init__(self, net: nn.Module, n: int) -> None:
+        super().__init__()
+        self.net, self.n = net, n
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.net(flat(x, self.n))
+
+
+class MLPForecaster(NeuralForecaster):
+    """A multi-layer perceptron on lags; free runs feed its forecasts back.
+
+    Args:
+        hidden: Widths of the hidden layers.
+        activation: Name of the activation.
+    """
+
+    hidden: Widths = (64,)
+    activation: str = "tanh"
+
+    space: ClassVar[Space] = {
+        "hidden": [(16,), (32,), (64,), (64, 64)],
+        "lr": Range(1e-3, 3e-2, log=True),
+        "noise": Range(0.0, 0.2),
+        "training.l2": Range(1e-7, 1e-2, log=True),
+    }
+
+    def build(self, x: InputSpec, y: TargetSpec) -> Lagged:
+        n, window = y.n, int(x.facts["window"])
+        net = MLP(window * n + x.shape[0] - n, n, tuple(self.hidden), activation=self.activation)
+        return Lagged(net, n)
 
 
 class Reader(nn.Module):

@@ -1,25 +1,62 @@
-"""Kernel ridge regression on windows of a series: its leave-one-out errors, and what they say of noise.
+"""Forecasts by kernel ridge regression on windows of a series; its leave-one-out errors, and what they say of noise.
 
+    ŷ_{t+1} = f(y_t, ..., y_{t-L+1}, u_{t+1}),    f(x) = Σ_i α_i K(x, x_i),    α = (K + n λ I)⁻¹ y
     residual i of a fit without row i = e_i / (1 - H_ii),    H = K (K + n λ I)⁻¹,    K_ij = exp(-γ |x_i - x_j|²)
 
-Shapes: n windows, L lags, D columns, K columns known ahead.
+Shapes: N origins, n windows, L lags, D columns, K columns known ahead.
 Reference: Rasmussen and Williams, Gaussian Processes for Machine Learning (2006), section 5.4.2.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from ...check import Positive
 from ...data.kinds.panel import Panel
 from ...draw import Draw
+from ._forecaster import PlainForecaster
+from ._origins import run_windows
 
+MOST = 2000  # windows that are fitted to
 TRIED = 1000  # windows that choose the parameters
 GAMMAS = np.geomspace(0.03, 10, 6)  # over the number of inputs
 PENALTIES = np.geomspace(1e-8, 1.0, 9)
+
+
+class KernelRidgeForecaster(PlainForecaster):
+    """Kernel ridge regression on lags, with parameters by the leave-one-out error in closed form.
+
+    It is the mean absolute error: squared, a few rare events would choose for all steps between them.
+
+    Learned: windows_ (n, L D + K) and coef_ (n, D), gamma_, l2_.
+
+    Args:
+        gamma: Of the Gaussian kernel; None: the best of a grid.
+        l2: Penalty λ; None: the best of a grid.
+    """
+
+    gamma: Positive | None = None
+    l2: Positive | None = None
+
+    how_fitted: ClassVar[str] = "The coefficients are a solution of linear equations."
+
+    def learn(self, panel: Panel) -> None:
+        x, y = windows(panel)
+        x, y = x[-MOST:], y[-MOST:]
+        gammas = GAMMAS / x.shape[1] if self.gamma is None else [self.gamma]
+        penalties = PENALTIES if self.l2 is None else [self.l2]
+        tried = [(g, l2, e) for g in gammas for l2, e in left_out(x[-TRIED:], y[-TRIED:], g, penalties)]
+        self.gamma_, self.l2_ = map(float, min(tried, key=lambda one: np.abs(one[2]).mean())[:2])
+        gram = kernel(x, x, self.gamma_) + len(x) * self.l2_ * np.eye(len(x))
+        self.windows_, self.coef_ = x, np.linalg.solve(gram, y)
+
+    def free_run(self, pasts: Sequence[np.ndarray], ahead: np.ndarray, h: int) -> np.ndarray:
+        n, window = int(self.input_.facts["forecast"]), int(self.input_.facts["window"])
+        return run_windows(pasts, ahead, n, window, lambda x: kernel(x, self.windows_, self.gamma_) @ self.coef_)
 
 
 def kernel(a: np.ndarray, b: np.ndarray, gamma: float) -> np.ndarray:
