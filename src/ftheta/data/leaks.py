@@ -45,8 +45,7 @@ def leaks(x: Any, train: Any, test: Any, y: Any = None) -> tuple[str, ...]:
     train, test, y = np.asarray(train), np.asarray(test), None if y is None else np.asarray(y)
     labels = None if y is None else (y[train], y[test])
     if isinstance(x, Pictures):
-        of_train, of_test = _contents(x, train, test)
-        return tuple(_duplicates(of_train, of_test, labels))
+        return tuple(_duplicates(*_contents(x, train, test), labels))
     frame = x if isinstance(x, pd.DataFrame) else pd.DataFrame(np.asarray(x))
     with np.errstate(all="ignore"):
         both = frame.iloc[np.concatenate([train, test])]
@@ -103,15 +102,14 @@ def _hash(frame: pd.DataFrame) -> np.ndarray:
     return pd.util.hash_pandas_object(frame, index=False).to_numpy()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _contents(x: Pictures, *parts: np.ndarray) -> Iterator[np.ndarray]:
-    """64 bits for each file of each part; files that no other of them has the size of are not read."""
-    sizes = Counter(x.listing.sizes[x.index[np.concatenate(parts)]].tolist())
-    for rows in parts:
-        found = []
-        for path, size in zip(x[rows].paths, x.listing.sizes[x.index[rows]].tolist(), strict=True):
-            content = path.read_bytes() if sizes[size] > 1 else os.fsencode(path)
-            found.append(int.from_bytes(blake2b(content, digest_size=8).digest(), "big"))
-        yield np.array(found, np.uint64)
+def _contents(x: Pictures, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """64 bits for each file of both parts; files that no other of them has the size of are not read."""
+    some = x[np.concatenate([train, test])]
+    sizes = some.listing.sizes[some.index]
+    counts = Counter(sizes.tolist())
+    contents = (p.read_bytes() if counts[n] > 1 else os.fsencode(p) for p, n in zip(some.paths, sizes, strict=True))
+    found = np.array([int.from_bytes(blake2b(c, digest_size=8).digest(), "big") for c in contents], np.uint64)
+    return found[: len(train)], found[len(train) :]
 
 
 # ---- scaled before the split
@@ -125,10 +123,9 @@ def _scaled(frame: pd.DataFrame, train: np.ndarray) -> Iterator[str]:
     for what, names in (("mean 0 and standard deviation 1", standard), ("minimum 0 and maximum 1", unit)):
         if names:
             has, rest = ("has" if len(names) == 1 else "have"), f" and {len(names) - 5} more" if len(names) > 5 else ""
-            yield (
-                f"{', '.join(names[:5])}{rest} {has} {what} over all rows, but not over the training rows: scaled "
-                "before the split, so the training rows depend on the test rows; scale after it."
-            )
+            over = f"{has} {what} over all rows, but not over the training rows"
+            why = "scaled before the split, so the training rows depend on the test rows; scale after it"
+            yield f"{', '.join(names[:5])}{rest} {over}: {why}."
 
 
 def _standard(values: np.ndarray) -> bool:

@@ -26,7 +26,7 @@ from ..results import Result
 from ._rows import scored, two
 from ._sweep import ap_of, auc_of, sweep, sweeps
 from .intervals import wilsons
-from .thresholds import between
+from .thresholds import between, some
 
 MAX_POINTS = 400  # drawn of a line
 GRID, BINS = np.linspace(0, 1, 201), 10  # BINS: of confidence
@@ -64,7 +64,7 @@ class _Curves(Result):
             lines = {f"mean of {len(self.names)} classes ({short_name} {self.areas.mean():.3f})": (GRID, self.mean())}
         figure, axes = canvas(width=5.4, height=5.2)
         for name, (x, y) in lines.items():
-            keep = _some(len(x), MAX_POINTS)
+            keep = some(len(x), MAX_POINTS)
             axes.plot(x[keep], y[keep], drawstyle=self.style, clip_on=False, label=short(name))
         axes.plot((0, 1), (low, high), color=GREY, lw=1, ls=(0, (4, 3)), label="chance", zorder=1)
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title=self.title)
@@ -133,11 +133,6 @@ def _swept(kind: Any, y: Any, p: Any, classes: Any, rates: Any, start: tuple[int
     return kind(names, len(truth), np.array([s.tp[-1] for s in found]), x, y, np.array([area(s) for s in found]))
 
 
-def _some(n: int, most: int) -> np.ndarray:
-    """Positions of at most so many of n points, evenly spaced."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
-
-
 class CostCurve(Result):
     """Normalized expected cost over the probability-cost PC."""
 
@@ -168,7 +163,7 @@ class CostCurve(Result):
     @drawn
     def figure(self) -> Figure:
         figure, axes = canvas(width=6.0, height=4.6)
-        keep = _some(len(self.fpr), 40)
+        keep = some(len(self.fpr), 40)
         lines = axes.plot((0, 1), (self.fpr[keep], self.fnr[keep]), color=GREY, ls="-", lw=0.5, alpha=0.6)
         lines[0].set_label("one threshold")
         axes.plot((0, 0.5, 1), (0, 0.5, 0), color=PALETTE[1], ls="--", label="constant answers")
@@ -226,7 +221,7 @@ class Rejection(Result):
 
     @drawn
     def figure(self) -> Figure:
-        at = _some(len(self.kept), MAX_POINTS)
+        at = some(len(self.kept), MAX_POINTS)
         (low, high), share = wilsons(self.right[at], self.kept[at]), self.coverage[at]
         figure, axes = canvas(width=6.0, height=4.2)
         axes.fill_between(share, low, high, color=PALETTE[5], alpha=0.3, lw=0, label="95 % interval")

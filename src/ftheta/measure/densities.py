@@ -8,6 +8,7 @@ Reference: Duda, Hart and Stork, Pattern Classification (2001), chapter 2.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -43,10 +44,8 @@ class Densities(Result):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per class: rows, prior, mean, spread, and where it is predicted."""
-        ends = np.concatenate([[-np.inf], self.cuts, [np.inf]])
-        where = [""] * len(self.classes)
-        for low, high, k in zip(ends, ends[1:], self.answers, strict=False):
-            where[k] += f"{'; ' if where[k] else ''}{low:.4g} to {high:.4g}"
+        pieces = list(zip(pairwise([-np.inf, *self.cuts, np.inf]), self.answers, strict=True))
+        where = ["; ".join(f"{a:.4g} to {b:.4g}" for (a, b), own in pieces if own == k) for k in range(len(self.rows))]
         columns = {"class": list(self.classes), "rows": self.rows, "prior": self.priors, "mean": self.means}
         return {**columns, "sd": self.sds, "predicted for": where}
 
@@ -59,8 +58,7 @@ class Densities(Result):
             upper.stairs(self.bars[1][k], self.bars[0], fill=True, color=color, alpha=0.2)
             upper.plot(self.x, self.priors[k] * self.density[k], color=color, ls=line, label=short(name, 24))
             lower.plot(self.x, self.posterior[k], color=color, ls=line)
-        ends = np.concatenate([self.x[:1], self.cuts, self.x[-1:]])
-        for low, high, k in zip(ends, ends[1:], self.answers, strict=False):
+        for (low, high), k in zip(pairwise([self.x[0], *self.cuts, self.x[-1]]), self.answers, strict=True):
             strip.axvspan(low, high, color=PALETTE[k % len(PALETTE)], alpha=0.7, lw=0)
         for i, cut in enumerate(self.cuts):
             for axes in three:

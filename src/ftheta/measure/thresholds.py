@@ -67,7 +67,7 @@ class Threshold(Result):
     def figure(self) -> Figure:
         figure, both = canvas(2, across=1, width=6.4, height=2.9, sharex=True)
         upper, lower = both
-        keep = np.unique(np.linspace(0, len(self.thresholds) - 1, min(len(self.thresholds), 1000)).round().astype(int))
+        keep = some(len(self.thresholds), 1000)
         at, step = self.thresholds[keep], "steps-mid"
         upper.plot(at, self.criterion[keep], color=PALETTE[0], drawstyle=step, label=self.by)
         lower.plot(at, self.precision[keep], color=PALETTE[1], drawstyle=step, label="precision")
@@ -193,8 +193,7 @@ def _resampled(
     tp: np.ndarray, fp: np.ndarray, best: int, criterion: Callable[..., np.ndarray], sign: int, seed: int
 ) -> tuple[np.ndarray, float]:
     """What resampled rows choose (R,), and how much better their choice looks on them than on all rows."""
-    steps = np.linspace(0, len(tp) - 1, min(len(tp), STEPS + 1)).round().astype(int)
-    at = np.unique(np.append(steps, best))
+    at = np.unique(np.append(some(len(tp), STEPS + 1), best))
     cells = np.concatenate([np.diff(tp[at]), np.diff(fp[at])])
     n = int(cells.sum())
     drawn = np.random.default_rng([seed, 2]).multinomial(n, cells / n, RESAMPLES).astype(float)
@@ -204,6 +203,11 @@ def _resampled(
     kept = np.flatnonzero((chosen >= 0) & (both[..., -1] > 0).all(1))
     chosen, full = chosen[kept], criterion(tp[at], fp[at], tp[-1], fp[-1])
     return at[chosen], float((sign * (found[kept, chosen] - full[chosen])).sum() / max(len(kept), 1))
+
+
+def some(n: int, most: int) -> np.ndarray:
+    """Positions of at most so many of n points, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
 def _share(part: Any, total: Any) -> np.ndarray:

@@ -127,15 +127,8 @@ def affine(
     u = uniform(draw, "affine", images(batch), 7)
     steps = (u[5:] * (2 * int(crop) + 1)).floor() - int(crop)
     right, down, turn, size, lean = 2 * u[:5] - 1
-    return _warped(
-        batch,
-        right=shift * right + steps[0],
-        down=shift * down + steps[1],
-        degrees=rotate * turn,
-        scale=(1 + scale) ** size,
-        shear=shear * lean,
-        fill=fill,
-    )
+    moved = {"right": shift * right + steps[0], "down": shift * down + steps[1], "degrees": rotate * turn}
+    return _warped(batch, **moved, scale=(1 + scale) ** size, shear=shear * lean, fill=fill)
 
 
 def flip(
@@ -178,14 +171,10 @@ def rand_augment(batch: Batch, draw: Draw, magnitude: float = 1.0, *, operations
     chosen = u[:7].argsort(0) < operations  # (7, B): each image has the seven in a random order
     side = torch.where(u[7:] < 0.5, -1.0, 1.0) * chosen
     size = {name: magnitude * AUGMENTATIONS[name].strength for name in ("shift", "rotate", "shear", "noise", "cutout")}
-    batch = _warped(
-        batch,
-        right=side[0] * size["shift"],
-        down=side[1] * size["shift"],
-        degrees=side[2] * size["rotate"],
-        scale=(1 + magnitude * AUGMENTATIONS["scale"].strength) ** side[3],
-        shear=side[4] * size["shear"],
-    )
+    right, down = side[:2] * size["shift"]
+    scale = (1 + magnitude * AUGMENTATIONS["scale"].strength) ** side[3]
+    turn, lean = side[2] * size["rotate"], side[4] * size["shear"]
+    batch = _warped(batch, right=right, down=down, degrees=turn, scale=scale, shear=lean)
     x = _noisy(batch.x, chosen[5] * size["noise"], draw)
     return batch._replace(x=_cut(x, chosen[6] * size["cutout"], draw))
 

@@ -8,7 +8,7 @@ Shapes: n rows or sequences, T_i steps of a sequence, D columns, W columns of nu
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from difflib import get_close_matches
@@ -149,10 +149,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def describe(self) -> list[dict[str, str]]:
         """What is done to each column."""
         check_is_fitted(self)
-        return [
-            {"name": str(j if plan.name is None else plan.name), "kind": plan.kind, "did": plan.description}
-            for j, plan in enumerate(self.plans_)
-        ]
+        named = self._named(range(len(self.plans_)))
+        return [{"name": str(plan.name), "kind": plan.kind, "did": plan.description} for plan in named]
+
+    def _named(self, names: Iterable[Any]) -> list[Any]:
+        """The plans, with these names where they have none of their own."""
+        pairs: Any = zip(self.plans_, names, strict=True)
+        return [plan if plan.name is not None else replace(plan, name=str(name)) for plan, name in pairs]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of `transform`: (W,)."""
@@ -161,9 +164,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             names = _check_feature_names_in(self, input_features)
         except ValueError as error:
             raise InputError(f"{error}.") from None
-        pairs = zip(self.plans_, np.asarray(names), strict=True)
-        named = [plan if plan.name is not None else replace(plan, name=str(name)) for plan, name in pairs]  # type: ignore[type-var]
-        return np.array([output for plan in named for output in plan.outputs], object)
+        return np.array([output for plan in self._named(np.asarray(names)) for output in plan.outputs], object)
 
     def axes(self) -> tuple[list[str], np.ndarray]:
         """Names of the columns of `transform`, and shift and scale that bring each back to the user's units: (W, 2).
@@ -171,8 +172,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Dates are years.
         """
         check_is_fitted(self)
-        names = [str(j) if plan.name is None else plan.name for j, plan in enumerate(self.plans_)]
-        found = [a for plan, name in zip(self.plans_, names, strict=True) for a in replace(plan, name=name).axes]  # type: ignore[type-var]
+        found = [axis for plan in self._named(range(len(self.plans_))) for axis in plan.axes]
         return [name for name, *_ in found], np.array([units for _, *units in found])
 
     def get_state(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def read_csv(
     if (zero := data.find(b"\0")) >= 0:
         what = "a zero byte, so the file is binary or damaged. Use a CSV file in UTF-8."
         raise FileFormatError(f"{path} byte {zero}: {what}")
-    file = _look(path, data, _encoding(path, data, encoding, notes), csv_format, notes, skip_rows)
+    file = _look(path, data, encoding, csv_format, notes, skip_rows)
     if required and target is not None and target not in file.names:
         file.reject_title(target)
     if (first := next(file.rows(file.skip), None)) and len(first.fields) != len(file.names):
@@ -65,8 +65,7 @@ def read_frame(
     path: Path, target: str | None = None, *, encoding: str = "utf-8", csv_format: CsvFormat | None = None
 ) -> tuple[pd.DataFrame, CsvFormat]:
     """The cells of a CSV file before it is decided what the columns hold, and how they are written."""
-    data, notes = content_of(path), list[str]()
-    file = _look(path, data, _encoding(path, data, encoding, notes), csv_format, notes, 0)
+    file = _look(path, content_of(path), encoding, csv_format, [], 0)
     return _read(file, target if target in file.names else None), file.csv_format
 
 
@@ -189,7 +188,8 @@ def _quote_hint(fields: Sequence[str], mark: str) -> str:
 def _look(
     path: Path, data: bytes, encoding: str, csv_format: CsvFormat | None, notes: list[str], skip_rows: int
 ) -> _File:
-    """Delimiter, header and what must stay text, from the beginning of a file."""
+    """Encoding, delimiter, header and what must stay text, from the beginning of a file."""
+    encoding = _encoding(path, data, encoding, notes)
     start = _after(path, data, skip_rows)
     text, complete = _beginning(data[start:], encoding)
     stated = text[4:5] if text[:4].lower() == "sep=" else ""  # as Excel writes it

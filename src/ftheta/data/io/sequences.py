@@ -8,6 +8,7 @@ values (N, D) or (N,), lengths (n,) with Σ T_i = N, and y (n,) or (N,)
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,7 @@ def gathered(data: Dataset, names: Any, times: Any = None, *, each_step: bool = 
     order = np.argsort(codes, kind="stable") if times is None else np.lexsort((np.asarray(times), codes))
     ends = np.cumsum(np.bincount(codes))[:-1]
     frame = data.x.iloc[order].reset_index(drop=True)
-    edges = [0, *ends.tolist(), len(frame)]
-    x = [frame.iloc[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    x = [frame.iloc[a:b] for a, b in pairwise([0, *ends.tolist(), len(frame)])]
     made: dict[str, Any] = {"x": x, "kind": "sequence", "groups": None, "row_names": np.asarray(found)}
     if data.y is None:
         return replace(data, **made)

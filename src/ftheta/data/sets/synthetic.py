@@ -272,11 +272,8 @@ def _figures(rng: np.random.Generator, kind: np.ndarray, size: int) -> np.ndarra
     center = rng.uniform(radius, size - 1 - radius, (2, n))
     turn = rng.uniform(0, 2 * np.pi, n)
     di, dj = (np.arange(size)[None] - c[:, None] for c in center)  # (n, S) each
-    far = np.empty((n, size, size))
-    for label, sides in enumerate(_SIDES, start=1):
-        own = kind == label
-        far[own] = _distance(di[own][:, :, None], dj[own][:, None, :], turn[own], sides)
-    return far <= radius[:, None, None]
+    far = [_distance(di[:, :, None], dj[:, None], turn, sides) for sides in _SIDES]  # (n, S, S) each
+    return np.choose(kind[:, None, None] - 1, far) <= radius[:, None, None]
 
 
 def _distance(di: np.ndarray, dj: np.ndarray, turn: np.ndarray, sides: float) -> np.ndarray:
