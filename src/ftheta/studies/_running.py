@@ -202,7 +202,7 @@ def _measure(name: str, studies: dict[str, Study], settings: dict[str, Any], key
     from ._cells import CellProgress, Cells
 
     if not run.has("config.toml"):
-        run.write("config.toml", to_toml({"study": name, "digest": key, "settings": _json(settings)}))
+        run.write("config.toml", to_toml({"study": name, "digest": key, "settings": settings}))
     keys = [(k, *cell) for k, study in studies.items() for cell in study.keys(settings[k])]
     cells = Cells(lambda k, *cell: studies[k].one(settings[k], cell), keys)
     iterate(cells, rounds=len(keys), run=run, every=0.0, callbacks=[CellProgress(True)])
@@ -229,12 +229,6 @@ def _measure(name: str, studies: dict[str, Study], settings: dict[str, Any], key
 def figures_of(study: Study, measured: Measured) -> dict[str, Figure]:
     """Those of every measurement, and the study's own."""
     return measured.figures() | {title: draw(measured) for title, draw in study.figures.items()}
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(k): _json(v) for k, v in value.items() if v is not None}
-    return [_json(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def _digest(studies: Mapping[str, Study], settings: Mapping[str, Any]) -> str:

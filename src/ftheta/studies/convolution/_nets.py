@@ -109,10 +109,7 @@ def fit(
     loss: Any = None,
     augment: Callable[[Batch, Draw], Batch] | None = None,
 ) -> np.ndarray:
-    """Train for so many steps with a rate that falls to zero, or for epochs with a constant one.
-
-    What it gives is the loss of each epoch as its batches saw it, up to where it stopped being finite: (<= E,).
-    """
+    """The loss of each epoch, while finite: (<= E,). `steps` has a rate that falls to zero, `epochs` a constant one."""
     source = Rows(*rows, batch_size=min(batch, len(rows[1])))
     trainer = Trainer(
         Supervised(net, loss or Categorical()),

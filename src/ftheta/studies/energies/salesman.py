@@ -51,12 +51,7 @@ NETS = {
 
 @cache
 def all_tours(n: int) -> np.ndarray:
-    """Each round trip once, whatever its start and direction: ((n - 1)! / 2, n).
-
-    Example:
-        >>> len(all_tours(6))
-        60
-    """
+    """Each round trip once, whatever its start and direction: ((n - 1)! / 2, n)."""
     return np.array([(0, *rest) for rest in permutations(range(1, n)) if rest[0] < rest[-1]], dtype=np.int64)
 
 

@@ -37,13 +37,7 @@ def machine(source: str, units: int, greedy: int, epochs: int, seed: int) -> Any
 
 
 def coverage(x: np.ndarray, made: np.ndarray, k: int) -> float:
-    """Share of the rows of x with a sample nearer than their k-th nearest other row: (n, D), (m, D).
-
-    Example:
-        >>> x = np.array([[0.0], [1], [2], [9]])
-        >>> coverage(x, np.array([[0.5], [1.0]]), 1), coverage(x, x, 1)
-        (0.5, 1.0)
-    """
+    """Share of the rows of x with a sample nearer than their k-th nearest other row: (n, D), (m, D)."""
     rows, others = torch.tensor(x, dtype=torch.float32), torch.tensor(made, dtype=torch.float32)
     reach = torch.cdist(rows, rows).kthvalue(k + 1, dim=1).values  # the row itself is the nearest
     return (torch.cdist(rows, others).amin(1) < reach).double().mean().item()
