@@ -112,7 +112,7 @@ OPTIONS = {"network": {"dropped": 0.5}}
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.middle] * (n not in QUICK)) for n in DRAWING])
 def test_another_seed_gives_another_explanation(name, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("ftheta.explain.predictions.attribution"), "EXACT", 1)  # sampled
+    monkeypatch.setattr(importlib.import_module("ftheta.explain.predictions.effects"), "EXACT", 1)  # sampled
 
     def digest(subject, seed):
         result = explain.run(name, made(subject), *EXPLAINED[subject][1], random_state=seed, **OPTIONS.get(name, {}))

@@ -60,7 +60,7 @@ def test_a_signal_is_slid_over_too_and_the_turned_kernel_is_shown():
 
 
 def words(figure):
-    return [text.get_text() for text in figure.axes[0].texts]
+    return [text.get_text() for axes in figure.axes for text in (axes.title, *axes.texts) if text.get_text()]
 
 
 @pytest.mark.ledger("A205", covers="ftheta.explain.pool")

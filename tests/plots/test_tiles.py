@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from ftheta.plots._tiles import flat, mosaic, picture, tiles
+from ftheta.plots._style import flat, mosaic, picture, tiles
 
 RNG = np.random.default_rng(0)
 

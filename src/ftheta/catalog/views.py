@@ -22,10 +22,10 @@ _SEQUENCE = "ftheta.models.sequence"
 VIEWS = [  # name, function, needs, question; summary, place in reports
     View("importance", f"{_ROWS}.importance:importance", _TABLE, "Which columns matter?",
          "Growth of the test loss when the cells of a column are permuted among the rows.", 2),
-    View("dependence", f"{_ROWS}.dependence:dependence", _TABLE,
+    View("dependence", f"{_ROWS}.effects:dependence", _TABLE,
          "How does the prediction follow the strongest columns?",
          "Mean prediction, and that of single rows, when one column is set to each of its values.", 4),
-    View("attribution", f"{_ROWS}.attribution:attribution", _TABLE, "Why this prediction?",
+    View("attribution", f"{_ROWS}.effects:attribution", _TABLE, "Why this prediction?",
          "The columns that moved the prediction of one row away from the mean: Shapley values.", 6),
     View("committee", f"{_TREE}.ensembles:committee", "members_ weights_ predictions", "What does averaging gain?",
          "Errors of the members of a committee, how they are correlated, and the error of their mean.", 24),

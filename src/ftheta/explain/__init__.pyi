@@ -59,13 +59,13 @@ from .layers.summary import Activations as Activations
 from .layers.summary import Summary as Summary
 from .layers.summary import activations as activations
 from .layers.summary import summary as summary
-from .predictions.attribution import Attribution as Attribution
-from .predictions.attribution import attribution as attribution
+from .predictions.effects import Attribution as Attribution
+from .predictions.effects import attribution as attribution
 from .predictions.coefficients import Coefficients as Coefficients
 from .predictions.coefficients import coefficients as coefficients
 from .predictions.coefficients import path as path
-from .predictions.dependence import Dependence as Dependence
-from .predictions.dependence import dependence as dependence
+from .predictions.effects import Dependence as Dependence
+from .predictions.effects import dependence as dependence
 from .predictions.importance import Importance as Importance
 from .predictions.importance import importance as importance
 from .predictions.linear import RowInfluence as RowInfluence

@@ -71,7 +71,17 @@ class Point:
         self.objective: Objective = objective
         self.double = double
         if double:
-            self._copy()
+            memo: dict[int, Any] = {}
+            try:
+                self.objective = deepcopy(self.objective, memo).double()
+            except (RuntimeError, TypeError) as error:
+                name, why = type(self.module).__name__, str(error).partition("\n")[0].rstrip(".")
+                raise InputTypeError(f"{name} cannot be copied: {why}. Keep results out of its attributes.") from error
+            self.module = memo.get(id(self.module), self.module)
+            copied = tree_map(lambda v: v.detach().double().clone() if _is_real(v) else v, tuple(self.batch[:3]))
+            self.batch = Batch(*copied)
+            for value in self.inputs.values():
+                value.requires_grad_()
             self.objective.train(training)
         self._kept = [(b, b.clone()) for b in self.objective.buffers()] if double else []
         self.player = self.objective.player_list[0]
@@ -81,20 +91,6 @@ class Point:
         self._full = {self.names[id(p)]: n for n, p in self.objective.named_parameters() if id(p) in mine}
         of = dict(self.objective.named_parameters())
         self.parameters: dict[str, Tensor] = {name: of[full] for name, full in self._full.items()}
-
-    def _copy(self) -> None:
-        memo: dict[int, Any] = {}
-        try:
-            self.objective = deepcopy(self.objective, memo).double()
-        except (RuntimeError, TypeError) as error:
-            name, why = type(self.module).__name__, str(error).partition("\n")[0].rstrip(".")
-            raise InputTypeError(f"{name} cannot be copied: {why}. Keep results out of its attributes.") from error
-        self.module = memo.get(id(self.module), self.module)
-        real = lambda v: isinstance(v, Tensor) and v.is_floating_point()  # noqa: E731
-        parts = tree_map(lambda v: v.detach().double().clone() if real(v) else v, tuple(self.batch[:3]))
-        self.batch = Batch(*parts)
-        for value in self.inputs.values():
-            value.requires_grad_()
 
     @property
     def inputs(self) -> dict[str, Tensor]:
@@ -220,7 +216,11 @@ def _floats(value: Any, name: str) -> dict[str, Tensor]:
     if isinstance(value, Mapping | tuple):
         pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
         return {n: t for key, part in pairs for n, t in _floats(part, f"{name}[{key!r}]").items()}
-    return {name: value} if isinstance(value, Tensor) and value.is_floating_point() else {}
+    return {name: value} if _is_real(value) else {}
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()
 
 
 def half_square(raw: Tensor, y: Tensor) -> Tensor:

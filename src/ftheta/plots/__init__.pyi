@@ -9,9 +9,9 @@ from ._style import legend as legend
 from ._style import panel as panel
 from ._style import short as short
 from ._style import wide_range as wide_range
-from ._tiles import mosaic as mosaic
-from ._tiles import picture as picture
-from ._tiles import tiles as tiles
+from ._style import mosaic as mosaic
+from ._style import picture as picture
+from ._style import tiles as tiles
 from .lines import bands as bands
 from .boxes import boxes as boxes
 from .boxes import format_array as format_array
@@ -27,6 +27,6 @@ from .lines import panels as panels
 from .answers import saliency as saliency
 from .answers import segmented as segmented
 from .lines import whiskers as whiskers
-from ._tiles import bare as bare
-from ._tiles import flat as flat
+from ._style import bare as bare
+from ._style import flat as flat
 from .answers import patches as patches

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ._style import PALETTE, Axes, Figure, canvas, drawn, short
-from ._tiles import SIGNED, bare, mosaic, picture, tiles
+from ._style import PALETTE, SIGNED, Axes, Figure, bare, canvas, drawn, mosaic, picture, short, tiles
 
 _COUNTED, _WRITTEN, _NAMED = 10, 30, 30  # classes up to which counts, shares and every name are written
 MAX_ROWS = 6  # of saliency

@@ -103,8 +103,7 @@ def _arrow(axes: Axes, a: Any, b: Any, bend: float, label: str) -> None:
     axes.annotate("", end, start, arrowprops={**look, **ends})
     if label:
         white = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-        x, y = np.mean([start, end], 0)
-        axes.text(x, y, label, ha="center", va="center", size=8, bbox=white)
+        axes.text(*np.mean([start, end], 0), label, ha="center", va="center", size=8, bbox=white)
 
 
 def _places(parents: Sequence[Sequence[int]], levels: Sequence[int] | None) -> tuple[list[int], list[float]]:
@@ -144,26 +143,26 @@ def network(
     none = [np.zeros(width, dtype=bool) for width in widths]
     thin = [none[0], *(np.asarray(mask, dtype=bool) for mask in dropped), none[-1]]
     for axes, masks, name in zip(grid, (none, thin), (title, "Thinned by dropout"), strict=False):
-        _frame(axes, widths, tall, name)
         _draw(axes, widths, masks)
+        names = ["input", *(f"hidden {k}" for k in range(1, len(widths) - 1)), "output"]
+        ticks = [f"{layer}\n{units:,}" for layer, units in zip(names, widths, strict=True)]
+        axes.set(title=name, xlabel="layer, with its number of units", ylabel="units", yticks=[])
+        axes.set_xticks(range(len(widths)), ticks)
+        axes.set(xlim=(-0.45, len(widths) - 0.55), ylim=(-tall / 2 - 0.3, tall / 2 + 1.6))
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.grid(visible=False)
     for k, label in enumerate(labels):
         grid[0].text(k + 0.5, tall / 2 + 0.1, label, ha="center", va="bottom", size="small", color="0.25")
     return figure
 
 
-def _frame(axes: Axes, widths: Sequence[int], tall: int, title: str) -> None:
-    last = len(widths) - 1
-    names = ["input", *(f"hidden {k}" for k in range(1, last)), "output"]
-    axes.set(title=title, xlabel="layer, with its number of units", ylabel="units")
-    axes.set_xticks(range(last + 1), [f"{name}\n{width:,}" for name, width in zip(names, widths, strict=True)])
-    axes.set(yticks=[], xlim=(-0.45, last + 0.45), ylim=(-tall / 2 - 0.3, tall / 2 + 1.6))
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    axes.grid(visible=False)
-
-
 def _draw(axes: Axes, widths: Sequence[int], masks: Sequence[np.ndarray]) -> None:
-    shown, height = zip(*map(_shown, widths), strict=True)
+    shown, height = [], []  # which units of each layer are drawn, and at which height, the first on top
+    for width in widths:
+        wide = width > MAX_UNITS  # a gap of two in the middle
+        shown.append(np.r_[:ENDS, width - ENDS : width] if wide else np.arange(width))
+        height.append(np.r_[ENDS:0.0:-1, -1 : -ENDS - 1 : -1.0] if wide else (width - 1) / 2 - np.arange(width))
     kept = [~mask[index] for mask, index in zip(masks, shown, strict=True)]
     lines = [
         line
@@ -181,10 +180,3 @@ def _draw(axes: Axes, widths: Sequence[int], masks: Sequence[np.ndarray]) -> Non
         axes.plot([k] * (~keep).sum(), y[~keep], "x", ms=9, color="black", mew=1.6, zorder=4)
         if width > MAX_UNITS:
             axes.plot([k] * 3, [-0.3, 0, 0.3], "o", ms=2, color="black", zorder=3)
-
-
-def _shown(width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which units of a layer are drawn, and at which height, the first on top; a gap of two in a wide layer."""
-    if width <= MAX_UNITS:
-        return np.arange(width), (width - 1) / 2 - np.arange(width)
-    return np.r_[:ENDS, width - ENDS : width], np.r_[ENDS:0:-1, -1 : -ENDS - 1 : -1].astype(float)

@@ -75,10 +75,27 @@ def race(
             axes.remove()
         _surface(figure, cells[0], grid, "f", paths or {}, minima, title, labels)
     for axes, (clock, values) in zip(places, lines.items(), strict=True):
-        _values(axes, values)
+        pairs = {name: (np.asarray(at), np.asarray(v, dtype=float)) for name, (at, v) in values.items()}
+        first = np.array([v[0] for _, v in pairs.values()])
+        top = np.concatenate([v[np.isfinite(v)] for _, v in pairs.values()])
+        spread, log = max(abs(first).max(), 1e-300), wide_range(top) and first.min() > 0
+        for i, (name, (at, v)) in enumerate(pairs.items()):
+            axes.plot(at, np.where(v > 0, v, np.nan) if log else v, lw=1.5, label=name, **_style(i))
+        if log:
+            positive = top[top > 0]
+            axes.set_yscale("log")
+            axes.set_ylim(max(positive.min() / 3, 1e-17 * spread), min(3 * positive.max(), 100 * spread))
+        else:
+            low, high = max(top.min(), -10 * spread), min(top.max(), 10 * spread)
+            axes.set_ylim(low - 0.05 * spread, high + 0.05 * spread)
         axes.set(xlabel=clock, ylabel=label)
     legend(figure, axes=figure.axes[:1])
     return figure
+
+
+def _style(i: int) -> dict[str, Any]:
+    """Color and dashes of the path of a rule."""
+    return {"color": PALETTE[i % len(PALETTE)], "ls": DASHES[i // len(PALETTE) % 4]}
 
 
 def _surface(
@@ -112,45 +129,22 @@ def _walk(axes: Axes, grid: Grid, paths: Mapping[str, Any], minima: Sequence[Seq
     low, high = (np.array([edge[i] for edge in grid[:2]], dtype=float) for i in (0, -1))
     for i, (name, points) in enumerate(paths.items()):
         points = np.asarray(points, dtype=float)
-        points, gone = _until_gone(points[np.isfinite(points).all(1)], low, high)
+        points = points[np.isfinite(points).all(1)]
+        inside = np.flatnonzero(((low <= points) & (points <= high)).all(1))
+        gone = not inside.size or inside[-1] < len(points) - 1
+        if inside.size and gone:  # the path is cut where it crosses the edge for the last time
+            kept, step = points[: inside[-1] + 1], points[inside[-1] + 1] - points[inside[-1]]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                reach = np.where(step > 0, high - kept[-1], low - kept[-1]) / step  # share of the step until each edge
+            points = np.vstack([kept, kept[-1] + reach[step != 0].min() * step])
         shown = np.clip(points, low - MAX_OUTSIDE * (high - low), high + MAX_OUTSIDE * (high - low))
-        style: dict[str, Any] = {"color": PALETTE[i % len(PALETTE)], "ls": DASHES[i // len(PALETTE) % 4]}
         marker: dict[str, Any] = {"marker": "o", "ms": 2.6} if len(points) <= 80 else {}
-        axes.plot(*shown.T, lw=1.5, label=f"{name} (leaves)" if gone else name, **style, **marker, zorder=3)
+        axes.plot(*shown.T, lw=1.5, label=f"{name} (leaves)" if gone else name, **_style(i), **marker, zorder=3)
         sign = "X" if gone else "o"
         end = np.clip(shown[-1], low, high)  # on the edge, for one that is never inside too
-        axes.plot(*end, ls="", marker=sign, ms=9, color=style["color"], mec="white", zorder=6, clip_on=not gone)
+        axes.plot(*end, ls="", marker=sign, ms=9, color=_style(i)["color"], mec="white", zorder=6, clip_on=not gone)
     for k, point in enumerate(minima):
         known: dict[str, Any] = {"label": "minimum"} if k == 0 else {}
         axes.plot(*point, ls="", marker="*", ms=15, color="white", mec="black", zorder=7, **known)
     for points in list(paths.values())[:1]:
         axes.plot(*np.asarray(points)[0], ls="", marker="s", ms=8, color="black", mec="white", zorder=5, label="start")
-
-
-def _until_gone(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The path, and whether it ends outside; one that does is cut where it crosses the edge for the last time."""
-    inside = np.flatnonzero(((low <= points) & (points <= high)).all(1))
-    if not inside.size or inside[-1] == len(points) - 1:
-        return points, not inside.size
-    kept, out = points[: inside[-1] + 1], points[inside[-1] + 1]
-    step = out - kept[-1]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = np.where(step > 0, high - kept[-1], low - kept[-1]) / step  # share of the step until each edge
-    return np.vstack([kept, kept[-1] + reach[step != 0].min() * step]), True
-
-
-def _values(axes: Axes, found: Mapping[str, tuple[Any, Any]]) -> None:
-    pairs = {name: (np.asarray(at, dtype=float), np.asarray(v, dtype=float)) for name, (at, v) in found.items()}
-    first = [v[0] for _, v in pairs.values()]
-    top = np.concatenate([v[np.isfinite(v)] for _, v in pairs.values()])
-    log = wide_range(top) and min(first) > 0
-    for i, (name, (at, v)) in enumerate(pairs.items()):
-        style: dict[str, Any] = {"color": PALETTE[i % len(PALETTE)], "ls": DASHES[i // len(PALETTE) % 4]}
-        axes.plot(at, np.where(v > 0, v, np.nan) if log else v, lw=1.5, label=name, **style)
-    spread = max(abs(np.array(first)).max(), 1e-300)
-    if log:
-        positive = top[top > 0]
-        axes.set_yscale("log")
-        axes.set_ylim(max(positive.min() / 3, 1e-17 * spread), min(3 * positive.max(), 100 * spread))
-    else:
-        axes.set_ylim(max(top.min(), -10 * spread) - 0.05 * spread, min(top.max(), 10 * spread) + 0.05 * spread)

@@ -79,11 +79,18 @@ def diagnose(found: Compared, rows: int, local: Local | None = None) -> tuple[st
         return "missing term", "no gradient arrives: is it cut by detach(), .data or item(), or is None returned?"
     if factor := _factor(found, rows, local):
         return factor
-    error = float(found.error.max())
     for kind, sentence, a, b in (*_in_another_order(found), *(_of_layer(found, rows, local) if local else ())):
-        if _alike(a, b, error):
+        if _alike(a, b, float(found.error.max())):
             return kind, sentence
-    return _part(found) or ("unclear", "the entries differ without a pattern that is known here.")
+    wrong = found.off > ALIKE
+    if wrong.all() or not wrong.any():
+        return "unclear", "the entries differ without a pattern that is known here."
+    places = np.array(np.unravel_index(found.index[wrong], found.got.shape or (1,)))
+    where = [f"axis {a} = {v[0]}" for a, v in enumerate(places) if np.ptp(v) == 0 and found.got.shape[a] > 1]
+    zero = ", where nothing arrives" if not found.there[wrong].any() else ""
+    at = f", all at {', '.join(where)}" if where else ""
+    count = f"{int(wrong.sum())} of {len(wrong)} entries are wrong{zero}{at}"
+    return "missing term", f"{count}: a part of what depends on it is left out."
 
 
 def _alike(a: np.ndarray, b: np.ndarray, error: float) -> bool:
@@ -163,19 +170,6 @@ def _of_layer(found: Compared, rows: int, local: Local) -> Iterator[Hypothesis]:
     if through:
         sentence = "the path around the layer is missing: add δ itself, for the identity."
         yield "missing term", sentence, there, expected - local.delta.ravel()[found.index]
-
-
-def _part(found: Compared) -> tuple[str, str] | None:
-    """Some entries are right, the others have lost a part."""
-    wrong = found.off > ALIKE
-    if wrong.all() or not wrong.any():
-        return None
-    places = np.array(np.unravel_index(found.index[wrong], found.got.shape or (1,)))
-    where = [f"axis {a} = {v[0]}" for a, v in enumerate(places) if np.ptp(v) == 0 and found.got.shape[a] > 1]
-    zero = ", where nothing arrives" if not found.there[wrong].any() else ""
-    at = f", all at {', '.join(where)}" if where else ""
-    count = f"{int(wrong.sum())} of {len(wrong)} entries are wrong{zero}{at}"
-    return "missing term", f"{count}: a part of what depends on it is left out."
 
 
 class Checked(NamedTuple):

@@ -224,7 +224,8 @@ def columns_of(found: Any, row: int) -> dict[str, Any] | None:
         return None
     plain = all(step.kind in {"input", "Linear"} or step.kind in ELEMENTWISE for step in steps)
     layers = [i for i, step in enumerate(steps) if step.kind == "Linear"]
-    owners = [_owner(found, steps[i].name) for i in layers]
+    starts = [[f"{steps[i].name}.", ""] for i in layers]  # of the names of its parameters
+    owners = [next((start for start in pair if f"{start}weight" in found.parameters), None) for pair in starts]
     wide = max(step.value.shape[1] for step in steps)
     if (
         not (plain and layers and layers[0] == 1 and wide <= DRAWN_UNITS and len(layers) <= DRAWN_LAYERS)
@@ -246,11 +247,6 @@ def columns_of(found: Any, row: int) -> dict[str, Any] | None:
     }
 
 
-def _owner(found: Any, name: str) -> str | None:
-    """What the names of a dense layer's parameters start with."""
-    return next((start for start in (f"{name}.", "") if f"{start}weight" in found.parameters), None)
-
-
 def _node(steps: Sequence[BackpropStep], row: int) -> list[list[str]]:
     """Lines of each unit: what goes in, what comes out, and δ of what goes in."""
     first, last, name = steps[0], steps[-1], "x" if steps[0].kind == "input" else "z"
@@ -270,6 +266,7 @@ def network_with_numbers(
     """A dense network with the numbers of one row in its circles, lines of text for each unit, and on its lines,
     weights with their gradients, the bias first where there is one."""
     from matplotlib.figure import Figure
+    from matplotlib.patches import Circle
 
     biased = [w.shape[1] == len(layer) + 1 for w, layer in zip(weights, nodes, strict=False)] + [False]
     tall = max(len(layer) + has for layer, has in zip(nodes, biased, strict=True))
@@ -281,30 +278,21 @@ def network_with_numbers(
     more = "; weights of wide layers: see the tables" if max(w.size for w in weights) > MAX_LABELS else ""
     axes.set_title(f"{title}\nblack: values and weights, orange: derivatives{more}", y=1.0, pad=-32, fontsize=11)
     axes.set_axis_off()
-    places = [_places(k, len(layer) + has, tall) for k, (layer, has) in enumerate(zip(nodes, biased, strict=True))]
+    counts = [len(layer) + has for layer, has in zip(nodes, biased, strict=True)]  # of circles, the first on top
+    top = (tall - 1) / 2 * DOWN + 0.3
+    places = [[(k * APART, top + ((n - 1) / 2 - i) * DOWN) for i in range(n)] for k, n in enumerate(counts)]
     for k, (w, g) in enumerate(zip(weights, gradients, strict=True)):
         _lines(axes, places[k], places[k + 1][biased[k + 1] :], w, g)
     for k, (layer, at, name) in enumerate(zip(nodes, places, names, strict=True)):
-        for lines, place in zip([["1"], *layer] if biased[k] else layer, at, strict=True):
-            _circle(axes, place, lines, PALETTE[2 if k == 0 else 3 if k == len(nodes) - 1 else 0])
+        look = {"facecolor": "white", "edgecolor": PALETTE[2 if k == 0 else 3 if k == len(nodes) - 1 else 0]}
+        for lines, (x, y) in zip([["1"], *layer] if biased[k] else layer, at, strict=True):
+            axes.add_patch(Circle((x, y), 0.2 if len(lines) == 1 else RADIUS, linewidth=1.6, zorder=3, **look))
+            for i, line in enumerate(lines):
+                ink = PALETTE[1] if line.startswith("δ") else "black"
+                below = 0.19 * (i - (len(lines) - 1) / 2)
+                axes.text(x, y - below, line, ha="center", va="center", fontsize=8, zorder=4, color=ink)
         axes.text(at[0][0], -0.6, short(name, 28), ha="center", va="bottom", fontsize=9, color="0.25")
     return figure
-
-
-def _places(k: int, n: int, tall: int) -> list[Place]:
-    """Centers of a layer's circles, the first on top."""
-    return [(k * APART, (tall - 1) / 2 * DOWN + ((n - 1) / 2 - i) * DOWN + 0.3) for i in range(n)]
-
-
-def _circle(axes: Axes, place: Place, lines: Sequence[str], color: str) -> None:
-    from matplotlib.patches import Circle
-
-    look: Any = {"facecolor": "white", "edgecolor": color, "linewidth": 1.6, "zorder": 3}
-    axes.add_patch(Circle(place, 0.2 if len(lines) == 1 else RADIUS, **look))
-    for i, line in enumerate(lines):
-        y = place[1] + 0.19 * ((len(lines) - 1) / 2 - i)
-        ink = PALETTE[1] if line.startswith("δ") else "black"
-        axes.text(place[0], y, line, ha="center", va="center", fontsize=8, zorder=4, color=ink)
 
 
 def _lines(axes: Axes, left: Sequence[Place], right: Sequence[Place], w: np.ndarray, g: np.ndarray) -> None:

@@ -159,7 +159,6 @@ class Backprop(Result):
         return row
 
     def columns(self) -> dict[str, Any]:
-        """One row per step."""
         return {
             "step": [step.name for step in self.steps],
             "kind": [step.kind for step in self.steps],

@@ -156,14 +156,10 @@ class Animation(Backprop):
         return path
 
 
-def _is_small(obj: Any) -> bool:
-    return is_supervised(obj) and sum(p.numel() for p in module_of(obj).parameters()) <= MAX_WEIGHTS
-
-
 @explanation(
     "film",
     needs="module_",
-    when=_is_small,
+    when=lambda obj: is_supervised(obj) and sum(p.numel() for p in module_of(obj).parameters()) <= MAX_WEIGHTS,
     otherwise=f"is not a net of at most {MAX_WEIGHTS:,} weights that is learned from targets; {{}} needs one, or loss=",
     lifted_by="loss",
 )

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from ...catalog import nearest
 from ...check import Finite
@@ -50,7 +49,6 @@ class GradientFlow(Result):
             return self.norm / self.parameter_norm
 
     def columns(self) -> dict[str, Any]:
-        """One row per tensor."""
         return {
             "tensor": self.names,
             "player": self.players if len(self.losses) > 1 else None,
@@ -214,43 +212,30 @@ def perturb_weight(
         with calls(point.module, clone=True) as seen:
             value = point.value()
         *delta, slopes = gradients(value, [*(call.out for call in seen), tensor])
-        at = _index(tensor, index, name, slopes)
+        try:
+            given = tuple(np.atleast_1d(int(slopes.abs().argmax()) if index is None else index).tolist())
+            flat = given[0] if len(given) == 1 else int(np.ravel_multi_index(given, tensor.shape))
+            at = tuple(map(int, np.unravel_index(flat, tensor.shape)))
+        except ValueError:
+            rest = f"a place in {name} of shape {tuple(tensor.shape)}; the last one is"
+            raise InputError(f"index={index} is not {rest} {place(tensor.numel() - 1, tensor.shape)}.") from None
         unit = torch.zeros_like(tensor)
         unit[at] = 1.0
         with moving(point.value, tensor, unit) as f, torch.no_grad():
             curve = np.array([f(t * amount) for t in GRID])
-            after, up, down = (_values(point, f, t) for t in (amount, STEP, -STEP))
+            after, up, down = ([], [], [])
+            for outs, t in ((up, STEP), (down, -STEP), (after, amount)):
+                with calls(point.module) as moved:
+                    changed = f(t)
+                outs += [array(call.out) for call in moved]
     return WeightPerturbation(
         *(name, at, float(tensor.detach()[at]), float(amount)),
         layers=numbered([call.name for call in seen]),
         kinds=tuple(type(call.layer).__name__ for call in seen),
-        change=tuple(b - array(call.out) for call, b in zip(seen, after[0], strict=True)),
-        predicted=tuple((a - b) / (2 * STEP) * amount for a, b in zip(up[0], down[0], strict=True)),
+        change=tuple(b - array(call.out) for call, b in zip(seen, after, strict=True)),
+        predicted=tuple((a - b) / (2 * STEP) * amount for a, b in zip(up, down, strict=True)),
         delta=tuple(map(array, delta)),
-        loss=(float(value.detach()), after[1]),
+        loss=(float(value.detach()), changed),
         gradient=float(slopes[at]),
         curve=curve,
     )
-
-
-def _index(tensor: Tensor, index: Any, name: str, slopes: Tensor) -> tuple[int, ...]:
-    """A place in the tensor, by axis."""
-    shape = tuple(tensor.shape)
-    if index is None:
-        flat = int(slopes.abs().argmax())
-    else:
-        by_axis = tuple(np.atleast_1d(index).tolist())
-        flat = by_axis[0] if len(by_axis) == 1 else -1
-        if len(by_axis) == len(shape) and all(0 <= i < n for i, n in zip(by_axis, shape, strict=True)):
-            flat = int(np.ravel_multi_index(by_axis, shape))
-    if not 0 <= flat < tensor.numel():
-        last = place(tensor.numel() - 1, shape)
-        raise InputError(f"index={index} is not a place in {name} of shape {shape}; the last one is {last}.")
-    return tuple(int(i) for i in np.unravel_index(flat, shape)) if shape else ()
-
-
-def _values(point: Point, f: Any, t: float) -> tuple[list[np.ndarray], float]:
-    """Outputs of all calls, and the loss, with the weight moved by t."""
-    with calls(point.module) as seen:
-        value = f(t)
-        return [array(call.out) for call in seen], value

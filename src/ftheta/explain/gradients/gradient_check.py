@@ -154,7 +154,16 @@ def gradient_check(
             "nothing to differentiate. Let a parameter train, or pass real numbers."
         )
     with point.open(training=training), torch.enable_grad():
-        value = _steady(point)
+        with torch.no_grad():
+            value, again, name = float(point.value()), float(point.value()), type(point.module).__name__
+        if not np.isfinite(value):
+            rest = "at these rows, so it has no slope; look at rows and parameters."
+            raise InputError(f"The loss of {name} is {value} {rest}")
+        if value != again:
+            raise InputError(
+                f"{name} gave the losses {value:.6g} and {again:.6g} for the same rows and seed: it draws from a "
+                "generator of its own. Let it draw from torch's, or turn the noise off to check the rest."
+            )
         check = Check(entries, tolerance, Draw(random_state).at("check"))
         rows = check.all(point.value, max(abs(value), point.terms), tensors)
         layer = check.faulty_layer(point) if any(row.wrong for row in rows) else FaultyLayer()
@@ -173,21 +182,6 @@ def gradient_check(
         loss=value,
         tolerance=tolerance,
     )
-
-
-def _steady(point: Point) -> float:
-    """The loss, if it is a number and twice the same."""
-    with torch.no_grad():
-        one, two = float(point.value()), float(point.value())
-    name = type(point.module).__name__
-    if not np.isfinite(one):
-        raise InputError(f"The loss of {name} is {one} at these rows, so it has no slope; look at rows and parameters.")
-    if one != two:
-        raise InputError(
-            f"{name} gave the losses {one:.6g} and {two:.6g} for the same rows and seed: it draws from a generator of "
-            "its own. Let it draw from torch's, or turn the noise off to check the rest."
-        )
-    return one
 
 
 def _judged(row: Checked, layer: FaultyLayer, rows: int) -> tuple[str, str]:

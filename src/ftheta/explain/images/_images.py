@@ -168,7 +168,7 @@ class Reach(NamedTuple):
     @property
     def steps(self) -> list[float]:
         """How far the field moves from a unit to the next, on each axis; NaN where all units see the same."""
-        return [_step(matrix) for matrix in self.matrices]
+        return list(map(_step, self.matrices))
 
 
 def _step(matrix: np.ndarray) -> float:

@@ -18,7 +18,7 @@ from ...catalog import nearest
 from ...check import Count
 from ...errors import InputError
 from ...formulas.convolution import MODES, output_size, side
-from ...plots import GREY, Figure, drawn
+from ...plots import GREY, Figure, canvas, drawn
 from ...results import Result
 from .._probe import finite
 from .._registry import checked
@@ -133,7 +133,6 @@ class Pooled(Result):
     windows: np.ndarray  # (N, ...)
 
     def columns(self) -> dict[str, Any]:
-        """One row per window."""
         shape = next(iter(self.outputs.values())).shape
         return {**_steps(shape, self.windows), **{kind: _cells(output) for kind, output in self.outputs.items()}}
 
@@ -220,47 +219,31 @@ def _grids(
     values: Sequence[np.ndarray], *, titles: Sequence[str], lit: Sequence[np.ndarray | None], notes: Sequence[str] = ()
 ) -> Figure:
     """Each map as a grid with its numbers and notes below, three or four beside one another; cells of `lit` are marked:
-    0 plain, 1 and 3 in windows, 2 padding; None: all plain."""
-    from matplotlib.figure import Figure
+    0 plain, 1 and 3 in windows, 2 padding; None: all plain. Of a large map the numbers are shades of gray."""
+    from matplotlib.colors import ListedColormap
 
     maps = [np.atleast_2d(v) for v in values]
-    height, width = (max(v.shape[axis] for v in maps) for axis in (0, 1))
-    notes = notes or [""] * len(maps)
-    across = len(maps) if len(maps) <= 4 else 3
-    lines = -(-len(maps) // across)
+    high, wide = (max(v.shape[axis] for v in maps) for axis in (0, 1))
+    large, across = max(high, wide) > MAX_CELLS, len(maps) if len(maps) <= 4 else 3
     longest = max(len(f"{value:.3g}") for v in maps for value in v.ravel())
-    wide = 0.36 + 0.05 * max(0, longest - 4)  # of a cell with its number, in inches, as all below
-    cell = min(0.36, 3.2 / max(height, width)) if max(height, width) > MAX_CELLS else wide
-    slot = max(cell * width + 0.3, 2.6 if any(notes) else 1.2)
-    below = [note.count("\n") + bool(note) for note in notes]
-    high = [cell * height + 0.8 + 0.18 * max(below[k * across : (k + 1) * across]) for k in range(lines)]
-    figure = Figure(figsize=(slot * across, sum(high)))
-    figure.set_layout_engine("none")
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, slot * across), ylim=(sum(high), 0))
-    axes.set_axis_off()
-    for k, (v, title, note, mark) in enumerate(zip(maps, titles, notes, lit, strict=True)):
-        middle, top = slot * (k % across + 0.5), sum(high[: k // across]) + 0.55
-        axes.text(middle, top - 0.1, title, ha="center", va="bottom", fontsize=10)
-        _grid(axes, v, mark, (middle - cell * v.shape[1] / 2, top), cell)
-        axes.text(middle, top + cell * len(v) + 0.1, note, ha="center", va="top", fontsize=8)
+    cell = 3.2 / max(high, wide) if large else 0.36 + 0.05 * max(0, longest - 4)  # inches
+    below = max((note.count("\n") + 1 for note in notes if note), default=0)
+    width = max(cell * wide + 0.3, 2.6 if below else 1.2)
+    figure, grid = canvas(len(maps), across=across, width=width, height=cell * high + 0.8 + 0.18 * below)
+    for k, (axes, v, mark) in enumerate(zip(grid, maps, lit, strict=True)):
+        marks = np.zeros(v.shape) if mark is None else np.atleast_2d(mark)
+        look: dict[str, Any] = {"cmap": ListedColormap(COLORS), "vmin": 0, "vmax": len(COLORS) - 1}
+        if max(v.shape) > MAX_CELLS:
+            axes.imshow(v, cmap="gray")
+            axes.imshow(np.ma.masked_equal(marks, 0), alpha=0.6, **look)
+        else:
+            down, right = (np.arange(n + 1) - 0.5 for n in v.shape)
+            axes.pcolormesh(right, down, marks, edgecolors=GREY, linewidth=0.8, clip_on=False, **look)
+            for (i, j), value in np.ndenumerate(v):
+                axes.text(j, i, f"{value:.3g}", ha="center", va="center", fontsize=9)
+        middle, reach = (v.shape[1] - 1) / 2, wide / 2 + 0.15 / cell
+        axes.set(aspect="equal", xlim=(middle - reach, middle + reach), ylim=(high - 0.5, -0.5))
+        axes.set_title(titles[k], fontsize=10)
+        axes.text(middle, len(v) - 0.4, notes[k] if notes else "", ha="center", va="top", fontsize=8)
+        axes.set_axis_off()
     return figure
-
-
-def _grid(axes: Any, values: np.ndarray, mark: np.ndarray | None, corner: tuple[float, float], cell: float) -> None:
-    """One map; of a large one the numbers are shades of gray, and what is marked is tinted."""
-    from matplotlib.patches import Rectangle
-
-    marks = np.zeros(values.shape, dtype=int) if mark is None else np.atleast_2d(mark)
-    large = max(values.shape) > MAX_CELLS
-    if large:
-        right, bottom = corner[0] + cell * values.shape[1], corner[1] + cell * len(values)
-        axes.imshow(values, cmap="gray", extent=(corner[0], right, bottom, corner[1]), aspect="auto", zorder=0)
-    for (i, j), value in np.ndenumerate(values):
-        place = corner[0] + cell * j, corner[1] + cell * i
-        if large and not marks[i, j]:
-            continue
-        look: dict[str, Any] = {"alpha": 0.6, "linewidth": 0} if large else {"edgecolor": GREY, "linewidth": 0.8}
-        axes.add_patch(Rectangle(place, cell, cell, facecolor=COLORS[marks[i, j]], **look))
-        if not large:
-            middle = place[0] + cell / 2, place[1] + cell / 2
-            axes.text(*middle, f"{value:.3g}", ha="center", va="center", fontsize=9 if cell <= 0.36 else 8)

@@ -31,7 +31,7 @@ from ...results import Result
 from .. import _probe
 from .._probe import NO_MAPS, Call, has_maps, module_of, numbered, passed
 from .._registry import explanation
-from ._images import Reach, reach
+from ._images import reach
 
 MAX_ROWS, NUMBERS = 16, 2**20  # more rows, fewer places that are missed by chance; of large images fewer are needed
 MAX_PANELS = 8
@@ -70,7 +70,6 @@ class ReceptiveField(Result):
         return np.where(total[:, 0] > 0, places / self.size.prod(1), np.nan)
 
     def columns(self) -> dict[str, Any]:
-        """One row per layer."""
         return {
             "layer": self.names,
             "kind": self.kinds,
@@ -144,53 +143,37 @@ def receptive_field(obj: Any, X: Any = None, input_shape: Sequence[int] | None =
         raise InputError(f"receptive_field got {got}; expected maps of floats (rows, channels, ...).")
     x = x[: max(1, min(MAX_ROWS, NUMBERS // x[0].numel()))].detach().clone().requires_grad_()
     module = module_of(obj)
-    seen = _with_windows(reach(module, x[:1]))
+    every, seen = reach(module, x[:1]), []  # maps that see something else than what came into them, and convolutions
+    last = len(every) - 1
+    for k, layer in enumerate(every):
+        inner = k < last or (layer.name != "output" and layer.places)
+        if inner and layer.places and (layer.changed or isinstance(layer.layer, nn.modules.conv._ConvNd)):
+            seen.append((k, layer))
+    if every and (not seen or seen[-1][0] != last):  # the output, if it sees something else again
+        before, end = seen[-1][1].matrices if seen else (), every[-1]
+        if len(before) != len(end.matrices) or not all(map(np.array_equal, before, end.matrices)):
+            seen.append((last, end._replace(name="output")))
     if not seen:
         raise InputError(f"{type(module).__name__} gave nothing for each of {len(x)} rows; receptive_field needs that.")
-    effective = np.stack(_gradients(module, x, seen))
-    layers = [layer for _, layer in seen]
+    layers, gradients = [layer for _, layer in seen], []
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):  # else rounding where the gradient is 0
+        outs = [call.out for call in passed(module, x)]
+        for k, layer in seen:  # the middle unit is a mixture of its channels
+            h = outs[min(k, len(outs) - 1)]
+            h = (h[(..., *layer.middle)] if layer.places else h).reshape(len(x), -1)
+            mixed = h @ torch.randn(h.shape[1], generator=_probe.DRAW.generator("mixture"), dtype=torch.float64).to(h)
+            gradients.append(_probe.gradients(mixed.sum(), [x])[0].abs().double().sum(1).mean(0).cpu().numpy())
+    effective = np.stack(gradients)
+    support = [np.argwhere(field > 0).T for field in effective]
     return ReceptiveField(
         names=numbered([layer.name for layer in layers]),
         kinds=tuple(type(layer.layer).__name__ for layer in layers),
         outputs=tuple(layer.places for layer in layers),
         step=np.array([layer.steps for layer in layers]),
         computed=np.array([layer.spans(layer.middle) for layer in layers]),
-        measured=np.array([_spans_of(field > 0) for field in effective]),
+        measured=np.array([[(p.min(), p.max()) if len(p) else (-1, -1) for p in axes] for axes in support]),
         effective=effective,
     )
-
-
-def _with_windows(every: list[Reach]) -> list[tuple[int, Reach]]:
-    """Layers whose maps see something else than what came into them, all convolutions, and the output if it sees
-    something else again; each with the number of its call."""
-    found: list[tuple[int, Reach]] = []
-    for k, layer in enumerate(every[:-1] if every and (every[-1].name == "output" or not every[-1].places) else every):
-        if layer.places and (layer.changed or isinstance(layer.layer, nn.modules.conv._ConvNd)):
-            found.append((k, layer))
-    last = len(every) - 1
-    if every and (not found or found[-1][0] != last):
-        end, before = every[-1], found[-1][1].matrices if found else ()
-        if len(before) != len(end.matrices) or not all(map(np.array_equal, before, end.matrices)):
-            found.append((last, end._replace(name="output")))
-    return found
-
-
-def _gradients(module: nn.Module, x: Tensor, seen: list[tuple[int, Reach]]) -> list[np.ndarray]:
-    """Mean |gradient| of the middle unit over rows, summed over channels; the unit is a mixture of its channels."""
-    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):  # else rounding where the gradient is 0
-        outs, found = [call.out for call in passed(module, x)], []
-        for k, layer in seen:
-            h = outs[min(k, len(outs) - 1)]
-            h = (h[(..., *layer.middle)] if layer.places else h).reshape(len(x), -1)
-            mixed = h @ torch.randn(h.shape[1], generator=_probe.DRAW.generator("mixture"), dtype=torch.float64).to(h)
-            g = _probe.gradients(mixed.sum(), [x])[0]
-            found.append(g.abs().double().sum(1).mean(0).cpu().numpy())
-    return found
-
-
-def _spans_of(seen: np.ndarray) -> list[tuple[int, int]]:
-    """First and last place that is seen on each axis; -1 where none is."""
-    return [(int(p.min()), int(p.max())) if len(p) else (-1, -1) for p in np.argwhere(seen).T]
 
 
 class Equivariance(Result):
@@ -206,7 +189,6 @@ class Equivariance(Result):
     n: int  # number of rows
 
     def columns(self) -> dict[str, Any]:
-        """One row per layer and transformation."""
         rows = [(i, j) for i in range(len(self.names)) for j in range(len(self.transforms))]
         return {
             "layer": [self.names[i] for i, _ in rows],

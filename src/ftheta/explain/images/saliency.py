@@ -295,7 +295,6 @@ class SaliencyCheck(Result):
         return bool(self.correlation[-1] < PASSES_BELOW)
 
     def columns(self) -> dict[str, Any]:
-        """One row per step."""
         return {
             "randomized down to": self.names,
             "rank correlation": self.correlation,

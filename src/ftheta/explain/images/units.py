@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from annotated_types import Ge
 from scipy.ndimage import gaussian_filter
-from torch import Generator, Tensor
+from torch import Tensor
 
 from ...check import Count, NonNegative, Positive
 from ...errors import InputError, NonFiniteError
@@ -42,7 +42,6 @@ class TopPatches(Result):
     n: int  # number of rows that were looked at
 
     def columns(self) -> dict[str, Any]:
-        """One row per unit."""
         rows = [(name, u) for name, units in self.units.items() for u in range(len(units))]
         return {
             "layer": [name for name, _ in rows],
@@ -85,8 +84,17 @@ def top_patches(
     if layers is None and len(names) > 6:
         names = [names[i] for i in np.linspace(0, len(names) - 1, 6).round().astype(int)]
     with net.open(gradients=False):
-        peaks = _peaks(net, names)
-    made = {name: _cut(net, *peaks[name], units, n) for name in peaks}
+        fields = fields_of(net, names)
+        peaks: dict[str, list[Any]] = {name: [] for name in fields}  # of each part of the rows: (b, K) and where
+        for part in net.x.split(net.part):
+            with calls(net.module, names, clone=True) as seen:
+                net(part)
+            for name, h in {call.name: call.out for call in seen}.items():  # of the last run of a layer
+                peaks[name].append(h.flatten(2).max(-1))
+    made = {}
+    for name, field in fields.items():
+        values, places = (torch.cat(part) for part in zip(*peaks[name], strict=True))
+        made[name] = _cut(net, field, values, places, units, n)
     parts = [dict(zip(made, part, strict=True)) for part in zip(*made.values(), strict=True)]
     return TopPatches(*parts, n=len(net.x))
 
@@ -100,23 +108,15 @@ def fields_of(net: Pictures, names: Sequence[str]) -> dict[str, Reach]:
     return found
 
 
-def _peaks(net: Pictures, names: Sequence[str]) -> dict[str, tuple[Reach, Tensor, Tensor]]:
-    """What a unit sees, its largest value in each row (B, K), and where that is (B, K); of the last run of a layer."""
-    fields = fields_of(net, names)
-    found: dict[str, list[tuple[Tensor, Tensor]]] = {name: [] for name in fields}
-    for part in net.x.split(net.part):
-        with calls(net.module, names, clone=True) as seen:
-            net(part)
-        for name, h in {call.name: call.out for call in seen}.items():
-            top = h.flatten(2).max(-1)
-            found[name].append((top.values, top.indices))
-    each = {name: [torch.cat(parts) for parts in zip(*pairs, strict=True)] for name, pairs in found.items()}
-    return {name: (fields[name], values, places) for name, (values, places) in each.items()}
-
-
 def _cut(net: Pictures, field: Reach, values: Tensor, places: Tensor, units: Any, n: int) -> tuple[Any, ...]:
     """Of one layer: size of its field, units, patches, values, rows and corners."""
-    chosen = _units(values, units)
+    count = values.shape[1]
+    if isinstance(units, int) and units >= 1:
+        chosen = array(values.amax(0).topk(min(units, count)).indices)
+    else:
+        chosen = np.atleast_1d(np.asarray(units))
+        if isinstance(units, int) or not len(chosen) or (chosen < 0).any() or (chosen >= count).any():
+            raise InputError(f"units is {units}; pass how many, or numbers from 0 to {count - 1}.")
     top = values[:, chosen].topk(min(n, len(values)), dim=0)
     rows = array(top.indices.T)  # (U, N)
     at = np.stack(np.unravel_index(array(places)[rows, chosen[:, None]], field.places), -1)  # (U, N, axes)
@@ -144,16 +144,6 @@ def _windows(field: Reach) -> tuple[list[list[int]], tuple[int, ...]]:
     return starts, tuple(sizes)
 
 
-def _units(values: Tensor, units: int | Sequence[int]) -> np.ndarray:
-    count = values.shape[1]
-    if isinstance(units, int) and units >= 1:
-        return array(values.amax(0).topk(min(units, count)).indices)
-    chosen = np.atleast_1d(np.asarray(units))
-    if isinstance(units, int) or not len(chosen) or (chosen < 0).any() or (chosen >= count).any():
-        raise InputError(f"units is {units}; pass how many, or numbers from 0 to {count - 1}.")
-    return chosen
-
-
 class Synthesized(Result):
     """Inputs that excite units."""
 
@@ -167,7 +157,6 @@ class Synthesized(Result):
     field: np.ndarray  # first and last place that the units see, on each axis (axes, 2)
 
     def columns(self) -> dict[str, Any]:
-        """One row per unit."""
         return {"unit": self.names, "at the start": self.start, "at the end": self.values}
 
     def figure(self) -> Figure:
@@ -220,69 +209,57 @@ def synthesize(
     net = Pictures(obj, rows_for(obj, X, input_shape, 1).x if X is None else X)
     usual = 0.0 if X is None else float(net.x.flatten(1).norm(dim=1).median())
     norm = radius or usual or 0.25 * net.x[0].numel() ** 0.5
+    if layer is not None:
+        layer_named(net.module, layer)
     with net.open():
-        climb = _Climb(net, layer, units)
-        jitter = int(not climb.maps) if jitter is None else jitter
-        blur = 0.5 * (not climb.maps) if blur is None else blur
-        generator = DRAW.at("synthesise", random_state).generator()
-        noise = torch.randn(len(climb.units), *net.x.shape[1:], generator=generator, dtype=torch.float64).to(net.x)
-        start = _to_sphere(noise, norm)
-        x = climb.run(start, norm, steps, jitter, blur, generator)
-        values, before = climb.value(x), climb.value(start)
-        seen = fields_of(net, [layer])[layer] if climb.maps and layer else None
-        field = seen.spans(seen.middle) if seen else [(0, n - 1) for n in net.places]
-    names = net.names(climb.count) if layer is None else tuple(map(str, range(climb.count)))
-    chosen, made = array(climb.units), (array(v) for v in (x, values, before))
-    shown = tuple(names[u] for u in chosen)
-    return Synthesized(layer or "output", chosen, shown, *made, radius=norm, field=np.array(field))
-
-
-class _Climb:
-    """The units of a layer as functions of their own inputs."""
-
-    def __init__(self, net: Pictures, layer: str | None, units: int | Sequence[int] | None) -> None:
-        self.net, self.name = net, layer
-        if layer is not None:
-            layer_named(net.module, layer)
         with torch.no_grad():
-            shape = self._values(net.x[:1]).shape
-        self.maps, self.count = len(shape) == net.x.ndim, shape[1] if len(shape) > 1 else 1
-        chosen = np.arange(min(10, self.count)) if units is None else np.atleast_1d(np.asarray(units))
-        if not len(chosen) or chosen.min() < 0 or chosen.max() >= self.count:
-            raise InputError(f"units is {units}; the layer has units 0 to {self.count - 1}.")
-        self.units = torch.tensor(chosen, device=net.x.device)
-
-    def _values(self, x: Tensor) -> Tensor:
-        if self.name is None:
-            return self.net.scores(x)
-        with calls(self.net.module, [self.name], clone=True) as found:
-            self.net(x)
-        if not found:
-            raise InputError(f"The layer {self.name} did not run; choose one that does.")
-        return found[-1].out
-
-    def value(self, x: Tensor) -> Tensor:
-        """h of unit u for input u, at the middle of a map (U,)."""
-        h = self._values(x)
-        if h.ndim > 2:
-            h = h[(slice(None), slice(None), *(n // 2 for n in h.shape[2:]))]
-        return h.reshape(len(x), -1).gather(1, self.units[:, None])[:, 0]
-
-    def run(self, x: Tensor, radius: float, steps: int, jitter: int, blur: float, generator: Generator) -> Tensor:
+            shape = _outputs(net, net.x[:1], layer).shape
+        maps, count = len(shape) == net.x.ndim, shape[1] if len(shape) > 1 else 1
+        chosen = np.arange(min(10, count)) if units is None else np.atleast_1d(np.asarray(units))
+        if not len(chosen) or chosen.min() < 0 or chosen.max() >= count:
+            raise InputError(f"units is {units}; the layer has units 0 to {count - 1}.")
+        jitter, blur = int(not maps) if jitter is None else jitter, 0.5 * (not maps) if blur is None else blur
+        of, generator = torch.tensor(chosen, device=net.x.device), DRAW.at("synthesise", random_state).generator()
+        noise = torch.randn(len(chosen), *net.x.shape[1:], generator=generator, dtype=torch.float64).to(net.x)
+        x = start = _to_sphere(noise, norm)
         axes = tuple(range(2, x.ndim))
         for _ in range(steps):
             shift = tuple(torch.randint(-jitter, jitter + 1, (len(axes),), generator=generator).tolist())
             moved = x.roll(shift, axes).detach().requires_grad_()
-            g = slope(self.value(moved).sum(), moved).roll(tuple(-s for s in shift), axes)
-            norm = g.flatten(1).norm(dim=1).reshape(-1, *[1] * (g.ndim - 1))
-            x = x + RATE * radius * g / norm.clamp_min(torch.finfo(g.dtype).tiny)
+            g = slope(_excited(net, moved, layer, of).sum(), moved).roll(tuple(-s for s in shift), axes)
+            length = g.flatten(1).norm(dim=1).reshape(-1, *[1] * (g.ndim - 1))
+            x = x + RATE * norm * g / length.clamp_min(torch.finfo(g.dtype).tiny)
             if blur:  # along each axis; edges are repeated
                 sigmas = (0, 0, *[blur] * len(axes))
                 x = torch.as_tensor(gaussian_filter(x.cpu().numpy(), sigmas, mode="nearest", truncate=3)).to(x)
-            x = _to_sphere(x, radius)
+            x = _to_sphere(x, norm)
         if not x.isfinite().all():
             raise NonFiniteError("The gradient of a unit is not finite; look at the weights of the net.")
-        return x.detach()
+        values, before = (_excited(net, inputs, layer, of) for inputs in (x.detach(), start))
+        seen = fields_of(net, [layer])[layer] if maps and layer else None
+        field = seen.spans(seen.middle) if seen else [(0, n - 1) for n in net.places]
+    names = net.names(count) if layer is None else tuple(map(str, range(count)))
+    made, shown = (array(v) for v in (x, values, before)), tuple(names[u] for u in chosen)
+    return Synthesized(layer or "output", chosen, shown, *made, radius=norm, field=np.array(field))
+
+
+def _outputs(net: Pictures, x: Tensor, layer: str | None) -> Tensor:
+    """What a layer gives in its last run, or the scores of the outputs."""
+    if layer is None:
+        return net.scores(x)
+    with calls(net.module, [layer], clone=True) as found:
+        net(x)
+    if not found:
+        raise InputError(f"The layer {layer} did not run; choose one that does.")
+    return found[-1].out
+
+
+def _excited(net: Pictures, x: Tensor, layer: str | None, units: Tensor) -> Tensor:
+    """h of unit u for input u, at the middle of a map (U,)."""
+    h = _outputs(net, x, layer)
+    if h.ndim > 2:
+        h = h[(slice(None), slice(None), *(n // 2 for n in h.shape[2:]))]
+    return h.reshape(len(x), -1).gather(1, units[:, None])[:, 0]
 
 
 def _to_sphere(x: Tensor, radius: float) -> Tensor:

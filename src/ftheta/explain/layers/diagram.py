@@ -55,11 +55,29 @@ class Diagram(Result):
         return [(a, i) for i, node in enumerate(self.nodes) for a in node.sources if a != i - 1]
 
     def blocks(self) -> Self:
-        """Layers in a row and on one level as one node."""
-        return replace(self, nodes=_merged(self.nodes))
+        """Layers in a row on one level, of which only the last is taken by others, as one node; a join may be first."""
+        taken = {a for i, node in enumerate(self.nodes) for a in node.sources if a != i - 1}
+
+        def starts(i: int) -> bool:
+            node, before = self.nodes[i], self.nodes[i - 1]
+            plain = bool(node.kinds) and i > 1 and node.sources == (i - 1,)
+            return not plain or i - 1 in taken or node.level != before.level or len(node.shape) != len(before.shape)
+
+        block, of = -1, []
+        for i in range(len(self.nodes)):
+            block += i == 0 or starts(i)
+            of.append(block)
+        merged = []
+        for _, group in groupby(range(len(self.nodes)), of.__getitem__):
+            members = [self.nodes[i] for i in group]
+            first, last = members[0], members[-1]
+            alone = first is last
+            name = first.name if alone else f"{first.name} - {last.name}"
+            kinds = tuple(kind for node in members for kind in node.kinds or (() if alone else (node.name,)))
+            merged.append(Node(name, kinds, last.shape, last.level, tuple(of[a] for a in first.sources)))
+        return replace(self, nodes=tuple(merged))
 
     def columns(self) -> dict[str, Any]:
-        """One row per node."""
         return {
             "node": range(len(self.nodes)),
             "layer": [node.name for node in self.nodes],
@@ -130,30 +148,6 @@ def _kind(layer: nn.Module) -> str:
     sides = kernel if isinstance(kernel, tuple) else (kernel,) * dims
     steps = {stride} if isinstance(stride, int) else set(stride or ())
     return f"{type(layer).__name__} {'×'.join(map(str, sides))}" + "".join(f" /{s}" for s in steps if s != 1)
-
-
-def _merged(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Runs of layers on one level, of which only the last is taken by others, as one node each; a join may be first."""
-    taken = {a for i, node in enumerate(nodes) for a in node.sources if a != i - 1}
-
-    def starts(i: int) -> bool:
-        node, before = nodes[i], nodes[i - 1]
-        plain = bool(node.kinds) and i > 1 and node.sources == (i - 1,)
-        return not plain or i - 1 in taken or node.level != before.level or len(node.shape) != len(before.shape)
-
-    block, of = -1, []
-    for i in range(len(nodes)):
-        block += i == 0 or starts(i)
-        of.append(block)
-    merged = []
-    for _, group in groupby(range(len(nodes)), of.__getitem__):
-        members = [nodes[i] for i in group]
-        first, last = members[0], members[-1]
-        alone = first is last
-        name = first.name if alone else f"{first.name} - {last.name}"
-        kinds = tuple(kind for node in members for kind in node.kinds or (() if alone else (node.name,)))
-        merged.append(Node(name, kinds, last.shape, last.level, tuple(of[a] for a in first.sources)))
-    return tuple(merged)
 
 
 def _counted(kinds: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ Reference: Srivastava et al., Dropout, Journal of Machine Learning Research 15 (
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from math import prod
 from numbers import Integral
@@ -112,7 +113,18 @@ def network(obj: Any, *, dropped: float | Sequence[Any] | None = None, random_st
             )
         widths = (layers[0].in_features, *(layer.out_features for layer in layers))
         biased = tuple(layer.bias is not None for layer in layers)
-    return Network(widths, biased, () if dropped is None else _masks(dropped, widths[1:-1], random_state))
+    hidden, masks = widths[1:-1], ()
+    if isinstance(dropped, int | float):
+        if not 0 <= dropped < 1:
+            raise InputError(f"dropped={dropped!r}; expected a probability in [0, 1), or a mask for each hidden layer.")
+        with Draw(random_state).at("dropout").scope():  # what a Dropout layer would silence
+            masks = tuple((nn.functional.dropout(torch.ones(n), float(dropped)) == 0).numpy() for n in hidden)
+    elif dropped is not None:
+        masks = tuple(map(np.asarray, dropped))
+        if [mask.shape for mask in masks] != [(n,) for n in hidden] or any(mask.dtype != bool for mask in masks):
+            got = [f"{mask.dtype} {mask.shape}" for mask in masks]
+            raise InputError(f"dropped holds {got}; expected bool masks of the hidden layers' widths {list(hidden)}.")
+    return Network(widths, biased, masks)
 
 
 def linears(module: nn.Module) -> list[nn.Linear]:
@@ -130,19 +142,6 @@ def parts(module: nn.Module) -> Iterator[nn.Module]:
             yield from parts(part)
     else:
         yield module
-
-
-def _masks(dropped: float | Sequence[Any], hidden: tuple[int, ...], random_state: int) -> tuple[np.ndarray, ...]:
-    if isinstance(dropped, int | float):
-        if not 0 <= dropped < 1:
-            raise InputError(f"dropped={dropped!r}; expected a probability in [0, 1), or a mask for each hidden layer.")
-        with Draw(random_state).at("dropout").scope():  # what a Dropout layer would silence
-            return tuple((nn.functional.dropout(torch.ones(n), float(dropped)) == 0).numpy() for n in hidden)
-    masks = tuple(map(np.asarray, dropped))
-    if [mask.shape for mask in masks] != [(n,) for n in hidden] or any(mask.dtype != bool for mask in masks):
-        got = [f"{mask.dtype} {mask.shape}" for mask in masks]
-        raise InputError(f"dropped holds {got}; expected bool masks of the hidden layers' widths {list(hidden)}.")
-    return masks
 
 
 class Expression(Result):
@@ -220,47 +219,31 @@ def expression(obj: Any) -> Expression:
         raise InputError(f"An output would have more than {MAX_TERMS:,} products; take a smaller network.")
     units: list[Any] = [sympy.Symbol(f"x_{j + 1}") for j in range(layers[0].in_features)]
     values: dict[str, float] = {}
-    functions: dict[str, Callable[[Any], Any]] = {}
+    functions: dict[str, Any] = {}
     number = 0
     for part in parts(module_of(obj)):
+        kind = type(part).__name__
         if isinstance(part, nn.Linear):
-            number += 1
-            units = _affine(part, number, units, values)
+            number, before, units = number + 1, units, []
+            for i, row in enumerate(part.weight.tolist(), 1):
+                own = {f"w{number}_{i}_{j}": w for j, w in enumerate(row, 1)}
+                units.append(sum(sympy.Symbol(name) * unit for name, unit in zip(own, before, strict=True)))
+                if part.bias is not None:
+                    own[f"b{number}_{i}"] = part.bias[i - 1].item()
+                    units[-1] += sympy.Symbol(f"b{number}_{i}")
+                values |= own
         elif not isinstance(part, _IDLE):
-            f = sympy.Function(_named(part, functions))
-            units = [f(unit) for unit in units]
+            if kind not in ELEMENTWISE:
+                raise InputTypeError(f"{kind} is not an elementwise activation; expression cannot write it.")
+            name = kind.lower()  # another one of the same class with other options has an underscore more
+            while name in functions and repr(functions[name].args) != repr((part,)):
+                name += "_"
+            functions.setdefault(name, partial(_applied, part))
+            units = [sympy.Function(name)(unit) for unit in units]
     widths = (layers[0].in_features, *(layer.out_features for layer in layers))
     return Expression(tuple(units), values, functions, widths)
 
 
-def _affine(layer: nn.Linear, k: int, units: list[Any], values: dict[str, float]) -> list[Any]:
-    """b + Σ_j w_j h_j of each unit."""
-    import sympy
-
-    found = []
-    for i, row in enumerate(layer.weight.tolist(), 1):
-        own = {f"w{k}_{i}_{j}": w for j, w in enumerate(row, 1)}
-        total = sum(sympy.Symbol(name) * unit for name, unit in zip(own, units, strict=True))
-        if layer.bias is not None:
-            own[f"b{k}_{i}"] = layer.bias[i - 1].item()
-            total += sympy.Symbol(f"b{k}_{i}")
-        values |= own
-        found.append(total)
-    return found
-
-
-def _named(part: nn.Module, functions: dict[str, Callable[[Any], Any]]) -> str:
-    """The name of an activation; another one of the same class with other options has an underscore more."""
-    if type(part).__name__ not in ELEMENTWISE:
-        raise InputTypeError(f"{type(part).__name__} is not an elementwise activation; expression cannot write it.")
-    name = type(part).__name__.lower()
-    while name in functions and repr(vars(functions[name])["part"]) != repr(part):
-        name += "_"
-
-    def apply(z: Any) -> Any:
-        with torch.no_grad():
-            return part(torch.as_tensor(z, dtype=torch.float64)).numpy()
-
-    vars(apply)["part"] = part
-    functions.setdefault(name, apply)
-    return name
+def _applied(part: nn.Module, z: Any) -> Any:
+    with torch.no_grad():
+        return part(torch.as_tensor(z, dtype=torch.float64)).numpy()

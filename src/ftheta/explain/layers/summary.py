@@ -24,7 +24,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 from torch.utils.flop_counter import flop_registry
 
-from ... import plots
 from ...data import Batch
 from ...data.batch import take
 from ...errors import InputError
@@ -109,23 +108,15 @@ class Summary(Result):
         """Parameters of the layers that have any."""
         total = int(self.parameters.sum())
         kept = np.flatnonzero(self.parameters) if self.parameters.any() else np.arange(len(self.names))
-        return plots.layers(
-            [self.names[i] for i in kept],
-            self.parameters[kept],
-            label="parameters",
-            title=f"{total:,} parameters{self._cost}",
-            notes=[self._note(i) for i in kept.tolist()],
-        )
+        costs = [f"{n:,} multiply-adds" if n else "" for n in self.multiply_adds.tolist()]
+        notes = [costs[i] if self.calls[i] else "never called" for i in kept]
+        names, title = [self.names[i] for i in kept], f"{total:,} parameters{self._cost}"
+        return layers(names, self.parameters[kept], label="parameters", title=title, notes=notes)
 
     @property
     def _cost(self) -> str:
         cost = int(self.multiply_adds.sum())  # 0 where nothing that is counted ran, as in a machine of energies
         return f", {cost:,} multiply-adds for a row" if cost else ""
-
-    def _note(self, i: int) -> str:
-        if not self.calls[i]:
-            return "never called"
-        return f"{self.multiply_adds[i]:,} multiply-adds" if self.multiply_adds[i] else ""
 
 
 def _times(shape: Sequence[int]) -> str:
@@ -163,8 +154,12 @@ def summary(obj: Any, X: Any = None, *, input_shape: Sequence[int] | None = None
     ran = [sum(call.name == name for call in seen) for name in parts]
     first = {call.name: call.out.shape for call in reversed(seen)}
     shapes = [first.get(name) for name in parts]
-    matrices = [(part, count) for part, count in zip(parts.values(), ran, strict=True) if _has_matrix(part)]
-    dense = all(isinstance(part, nn.Linear) and count for part, count in matrices)
+    dense = all(
+        isinstance(part, nn.Linear) and count
+        for part, count in zip(parts.values(), ran, strict=True)
+        if any(p.ndim > 1 for p in part.parameters(recurse=_is_whole(part)))
+        and not isinstance(part, ParametrizationList)  # which hands its matrix to its layer
+    )
     straight = max(ran, default=0) <= 1 and not any(isinstance(p, RECURRENT) for p in parts.values())
     kept = [list(part.buffers(recurse=_is_whole(part))) for part in parts.values()]  # numbers that are not counters
     sides = [(part.in_features, part.out_features) for part in parts.values() if isinstance(part, nn.Linear)]
@@ -240,11 +235,6 @@ def _is_whole(part: nn.Module) -> bool:
     return isinstance(part, Recurrent)
 
 
-def _has_matrix(part: nn.Module) -> bool:
-    own = any(p.ndim > 1 for p in part.parameters(recurse=_is_whole(part)))
-    return own and not isinstance(part, ParametrizationList)  # which hands it to its layer
-
-
 class Activations(Result):
     """Statistics of the output of every layer (of its first tensor, where it returns several)."""
 
@@ -313,22 +303,18 @@ def activations(obj: Any, X: Any, *, training: bool = False, keep: bool = False)
         raise InputError(f"{type(module).__name__} has no layers to look at: none of its parts ran and gave a tensor.")
     outs = [call.out.float() if call.out.dtype is torch.bfloat16 else call.out for call in seen]  # for NumPy
     values = [out.detach().cpu().numpy() for out in outs]
-    found = zip(*(_statistics(h, call.layer) for h, call in zip(values, seen, strict=True)), strict=True)
+    found = []
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite activations give NaN
+        for call, kept in zip(seen, values, strict=True):
+            h, layer = kept.astype(np.float64), call.layer
+            ends = next((ends for kind, ends in _RANGES.items() if isinstance(layer, kind)), None)
+            if isinstance(layer, nn.Hardtanh):  # ReLU6 is one
+                ends = layer.min_val, layer.max_val
+            edge = EDGE * (ends[1] - ends[0]) if ends else np.nan
+            saturated = ((h <= ends[0] + edge) | (h >= ends[1] - edge)).mean() if ends else np.nan
+            zero, quantiles = h == 0, np.quantile(h[:: -(-h.size // MANY)], _probe.QUANTILES)
+            found.append((h.mean(), h.std(), zero.mean(), zero.all(0).mean(), saturated, quantiles))
     names = numbered([call.name for call in seen])
     kinds = tuple(type(call.layer).__name__ for call in seen)
     kept = dict(zip(names, values, strict=True)) if keep else {}
-    return Activations(names, kinds, *map(np.array, found), values=kept, n=batch.n)
-
-
-def _statistics(h: np.ndarray, layer: nn.Module) -> tuple[Any, ...]:
-    """Mean, std, shares of zeros, dead units and saturated numbers, quantiles, of (B, ...)."""
-    h = h.astype(np.float64)
-    zero, saturated = h == 0, np.nan
-    ends = next((ends for kind, ends in _RANGES.items() if isinstance(layer, kind)), None)
-    ends = (layer.min_val, layer.max_val) if isinstance(layer, nn.Hardtanh) else ends  # ReLU6 is one
-    if ends is not None:
-        edge = EDGE * (ends[1] - ends[0])
-        saturated = ((h <= ends[0] + edge) | (h >= ends[1] - edge)).mean()
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite activations give NaN
-        quantiles = np.quantile(h[:: -(-h.size // MANY)], _probe.QUANTILES)
-        return h.mean(), h.std(), zero.mean(), zero.all(0).mean(), saturated, quantiles
+    return Activations(names, kinds, *map(np.array, zip(*found, strict=True)), values=kept, n=batch.n)

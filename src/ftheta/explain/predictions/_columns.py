@@ -154,13 +154,9 @@ class Columns:
     def exchanged(self, places: Sequence[int], source: Self, rows: Any, *, labels: bool = False) -> np.ndarray:
         """Predictions of all rows with some of their columns taken from rows of a source."""
         if self.first is None:
-            into = self.values.copy()
-            for j in places:
-                if isinstance(into, np.ndarray):
-                    into[:, self.blocks[j]] = source.values[rows, self.blocks[j]]
-                else:
-                    into.isetitem(j, source.values.iloc[:, j].array.take(rows))
-            return self.predict(into, labels=labels)
+            at = np.tile(np.arange(len(self))[:, None], len(self.names))
+            at[:, list(places)] = len(self) + np.asarray(rows)[:, None]
+            return self.predict(self.joined(source).compose(at), labels=labels)
         at = [column for j in places for column in range(self.blocks[j].start, self.blocks[j].stop)]
         change = source.values[:, at][rows] - self.values[:, at]
         return np.asarray(self.first.predict(self._ask(labels), change, at))

@@ -229,21 +229,7 @@ def solvers(
     begin = finite("start", start).ravel().tolist()
     if len(begin) != 2:
         raise InputError(f"start={start}; two numbers are needed, one for each coefficient.")
-    ground = _surface(obj, x, targets(y, len(x)), pair, tuple(begin))
-    known = names_of(obj, names)
-    if not optimizers:
-        curvature = torch.autograd.functional.hessian(ground.f, torch.tensor(ground.start, dtype=torch.float64))
-        largest = float(torch.linalg.eigvalsh(curvature)[-1])  # pyright: ignore[reportArgumentType]
-        if not largest > 0:
-            raise InputError("The loss is flat where the solvers start: both columns are zero. Choose other columns.")
-        rate = float(f"{1 / largest:.2g}")
-        optimizers = [("gd", rate), ("momentum", rate / 10), "cg", "lbfgs", "newton"]
-    found = trajectories(ground, optimizers, steps=steps, size=GRID)
-    return replace(found, labels=(*(f"coefficient of {known[j]}" for j in pair), "loss"))
-
-
-def _surface(obj: Any, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...], start: tuple[float, ...]) -> Surface:
-    coef = np.ravel(obj.coef_).astype(float)
+    y, coef = targets(y, len(x)), np.ravel(obj.coef_).astype(float)
     others = np.delete(np.arange(len(coef)), pair)
     rest = torch.from_numpy(x[:, others] @ coef[others] + float(np.ravel(obj.intercept_)[0]))  # (n,)
     moved = torch.from_numpy(np.ascontiguousarray(x[:, list(pair)]))  # (n, 2)
@@ -255,11 +241,21 @@ def _surface(obj: Any, x: np.ndarray, y: np.ndarray, pair: tuple[int, ...], star
         sign, name = torch.from_numpy(2.0 * codes(y, len(x), classes) - 1), "Mean log loss over two coefficients"
         f = lambda theta: torch.nn.functional.softplus(-sign * (rest + moved @ theta)).mean()  # noqa: E731
     low = minimize(f, coef[list(pair)], optimizer="newton", steps=100, tolerance=1e-10).best
-    ends, size = np.array([start, low]), moved.square().mean(0).sqrt().numpy() + 1e-300
+    ends, size = np.array([begin, low]), moved.square().mean(0).sqrt().numpy() + 1e-300
     # both coefficients in steps that change the predictions alike
     reach = 0.75 * max(float((np.ptp(ends, axis=0) * size).max()), 1e-9) / size
     box = tuple((float(m - r), float(m + r)) for m, r in zip(ends.mean(0), reach, strict=True))
-    return Surface(name, f, start, box, (tuple(map(float, low)),), "")
+    ground = Surface(name, f, tuple(begin), box, (tuple(map(float, low)),), "")
+    known = names_of(obj, names)
+    if not optimizers:  # rates from the largest curvature λ at the start: 1/λ for gd, a tenth of it for momentum
+        curvature = torch.autograd.functional.hessian(f, torch.tensor(begin, dtype=torch.float64))
+        largest = float(torch.linalg.eigvalsh(curvature)[-1])  # pyright: ignore[reportArgumentType]
+        if not largest > 0:
+            raise InputError("The loss is flat where the solvers start: both columns are zero. Choose other columns.")
+        rate = float(f"{1 / largest:.2g}")
+        optimizers = [("gd", rate), ("momentum", rate / 10), "cg", "lbfgs", "newton"]
+    found = trajectories(ground, optimizers, steps=steps, size=GRID)
+    return replace(found, labels=(*(f"coefficient of {known[j]}" for j in pair), "loss"))
 
 
 @explanation("statistics", all_rows=True)

@@ -45,7 +45,6 @@ class Samples(Result):
     names: tuple[str, ...] = ()  # of the columns, where rows are not images
 
     def columns(self) -> dict[str, Any]:
-        """One row per sample."""
         columns = {"sample": range(len(self.rows)), "mean": self.rows.mean(1), "class": self.labels}
         return columns | {"nearest row": self.nearest, "distance": self.distance}
 
@@ -152,26 +151,23 @@ def samples(
     own = rows.shape[1:] if rows.ndim > 2 else None
     shown = image_shape(prod(rows.shape[1:]), shape or getattr(obj, "image_shape", None) or own, smallest=4)
     rows = rows.reshape(len(rows), -1)
-    near = () if X is None else _nearest(rows, X)
-    labels = None if labels is None else np.asarray(labels)
-    found = Samples(rows, shown, labels, **dict(zip(("nearest", "neighbors", "distance", "usual"), near, strict=False)))
+    found = Samples(rows, shown, None if labels is None else np.asarray(labels))
+    if X is not None:
+        x = finite("X", X)
+        x = x.reshape(len(x), -1)
+        if x.shape[1:] != rows.shape[1:] or not len(x):
+            both = f"X has rows of {x.shape[1]} numbers, the samples of {rows.shape[1]}"
+            raise InputError(f"{both}; pass the training rows.")
+        known = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(x)
+        near = known.kneighbors(rows, return_distance=False)[:, 0]
+        some = x[:: -(-len(x) // len(rows))] if len(x) > 1 else x[:0]
+        other = known.kneighbors(some, 2, return_distance=False)[:, 1] if len(some) else np.zeros(0, int)
+        far, usual = np.linalg.norm(rows - x[near], axis=1), np.linalg.norm(some - x[other], axis=1)
+        found = replace(found, nearest=near, neighbors=x[near], distance=far, usual=usual)
     if shown[-2] > 1:
         return found
     neighbors = None if found.neighbors is None else in_units(found.neighbors, scales)
     return replace(found, rows=in_units(rows, scales), neighbors=neighbors, names=tuple(names or ()))
-
-
-def _nearest(rows: np.ndarray, X: Any) -> tuple[np.ndarray, ...]:
-    """Nearest training rows, they themselves, their distances, and the usual distances among training rows."""
-    x = finite("X", X)
-    x = x.reshape(len(x), -1)
-    if x.shape[1:] != rows.shape[1:] or not len(x):
-        raise InputError(f"X has rows of {x.shape[1]} numbers, the samples of {rows.shape[1]}; pass the training rows.")
-    known = NearestNeighbors(n_neighbors=1, algorithm="brute").fit(x)
-    near = known.kneighbors(rows, return_distance=False)[:, 0]
-    some = x[:: -(-len(x) // len(rows))] if len(x) > 1 else x[:0]
-    other = known.kneighbors(some, 2, return_distance=False)[:, 1] if len(some) else np.zeros(0, int)
-    return near, x[near], np.linalg.norm(rows - x[near], axis=1), np.linalg.norm(some - x[other], axis=1)
 
 
 class Segmentation(Result):

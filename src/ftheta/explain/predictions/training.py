@@ -52,7 +52,6 @@ class Curves(Result):
     surrogate: str = ""  # what the training loss is, where it is not to be minimized
 
     def columns(self) -> dict[str, np.ndarray]:
-        """One row per epoch."""
         integers = {name for name, v in self.history.items() if np.isfinite(v).all() and (v == np.round(v)).all()}
         return {name: v.astype(int) if name in integers else v for name, v in self.history.items()}
 
@@ -86,25 +85,22 @@ class Curves(Result):
     def figure(self) -> Figure:
         """Training and validation loss with the best epoch, and beside them what they mean: the root mean squared error
         in units of the target, or the share of right answers. Where there is not one loss, all that was logged."""
-        title = f"Learning curves: {self.verdict}" if self.verdict else "Learning curves"
-        return plots.learning(self.history[self._clock], self._panels(), self.best, x=self._clock, title=title)
-
-    def _panels(self) -> dict[str, dict[str, np.ndarray]]:
         found = {label: self.history[name] for name, label in _WATCHED.items() if name in self.history}
+        panels = {"mean loss per row": found}
         if "loss" not in self.history:
             hidden = (*_COUNTS, *_WATCHED, "seconds", "lr")
-            return {"logged value": {name: v for name, v in self.history.items() if name not in hidden} | found}
-        if self.surrogate:
+            panels = {"logged value": {name: v for name, v in self.history.items() if name not in hidden} | found}
+        elif self.surrogate:
             split = [(self.surrogate, "training loss"), ("mean loss per row", "validation loss")]
-            return {label: {name: found[name]} for label, name in split if name in found}
-        panels = {"mean loss per row": found}
-        if self.spread is not None:
+            panels = {label: {name: found[name]} for label, name in split if name in found}
+        elif self.spread is not None:
             with np.errstate(invalid="ignore"):
                 errors = {n: self.spread * np.sqrt(2 * np.maximum(v - self.floor, 0)) for n, v in found.items()}
             panels[f"root mean squared error of {self.target}"] = errors
         elif "valid_accuracy" in self.history:
             panels["share of right answers"] = {"validation accuracy": self.history["valid_accuracy"]}
-        return panels
+        title = f"Learning curves: {self.verdict}" if self.verdict else "Learning curves"
+        return plots.learning(self.history[self._clock], panels, self.best, x=self._clock, title=title)
 
     @property
     def _clock(self) -> str:
@@ -229,7 +225,6 @@ class GradientHistory(Result):
             yield "Add residual connections: the identity carries δ past a layer."
 
     def columns(self) -> dict[str, Any]:
-        """One row per layer."""
         return {
             "layer": self.layers,
             "first": self.norm[0],

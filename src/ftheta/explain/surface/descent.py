@@ -55,7 +55,6 @@ class Trajectories(Result):
         return {n: float(np.linalg.norm(minima - e, axis=1).min()) if len(minima) else None for n, e in ends.items()}
 
     def columns(self) -> dict[str, Any]:
-        """One row per rule."""
         values = self.values.values()
         return {
             "rule": list(self.points),
@@ -119,7 +118,14 @@ def trajectories(
         False
     """
     ground = _ground(f, start, box)
-    specs = [_spec(each, lr) for each in ([optimizers] if isinstance(optimizers, str) else optimizers)]
+    specs: list[tuple[str, float | None, Mapping[str, Any]]] = []
+    for each in [optimizers] if isinstance(optimizers, str) else optimizers:
+        parts = (each,) if isinstance(each, str) else tuple(each)
+        if not 1 <= len(parts) <= 3:
+            raise InputError(f"{each!r} is not a rule; a name, (name, lr) or (name, lr, options) is needed.")
+        optim.rule(parts[0])
+        padded: Any = (*parts, None, None)
+        specs.append((padded[0], lr if padded[1] is None else padded[1], padded[2] or {}))
     if not specs:
         raise InputError("optimizers is empty; name at least one rule, e.g. ['gd', 'adam'].")
     names = [
@@ -154,14 +160,6 @@ def _ground(f: Any, start: Any, box: Any) -> Surface:
     if known and len(start) != len(known.start) or len(box) != len(start) or any(a >= b for a, b in box):
         raise InputError(f"start {start} and box {box} do not fit {base.name}; give (low, high) for each coordinate.")
     return replace(base, start=start, box=box)
-
-
-def _spec(each: Spec, lr: float | None) -> tuple[str, float | None, Mapping[str, Any]]:
-    parts = (each,) if isinstance(each, str) else tuple(each)
-    if not 1 <= len(parts) <= 3:
-        raise InputError(f"{each!r} is not a rule; a name, (name, lr) or (name, lr, options) is needed.")
-    optim.rule(parts[0])
-    return parts[0], parts[1] if len(parts) > 1 and parts[1] is not None else lr, parts[2] if len(parts) > 2 else {}
 
 
 def _grid(ground: Surface, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:

@@ -265,7 +265,6 @@ class LinearInterpolation(Result):
         return float(self.excess[(self.t >= 0) & (self.t <= 1)].max())
 
     def columns(self) -> dict[str, Any]:
-        """One row per point."""
         return {"t": self.t, "loss": self.loss, "above the chord": self.excess}
 
     @property

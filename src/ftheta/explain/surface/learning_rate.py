@@ -84,11 +84,7 @@ def takes_rate(estimator: Any) -> bool:
     return optim.rule(estimator.optimizer).needs == "gradient"
 
 
-def _can_tell(estimator: Any) -> bool:
-    return takes_rate(estimator) and (not hasattr(estimator, "module_") or has_surface(estimator))
-
-
-@explanation("learning-rate", when=_can_tell)
+@explanation("learning-rate", when=lambda e: takes_rate(e) and (not hasattr(e, "module_") or has_surface(e)))
 def learning_rate(
     estimator: Any,
     X: Any,
