@@ -22,10 +22,10 @@ from . import likelihoods as likelihoods
 from . import measure as measure
 from . import models as models
 from .models._base.files import load as load
-from .models.dense.mlp import MLPClassifier as MLPClassifier
-from .models.dense.mlp import MLPRegressor as MLPRegressor
-from .models.dense.module import ModuleClassifier as ModuleClassifier
-from .models.dense.module import ModuleRegressor as ModuleRegressor
+from .models.dense.nets import MLPClassifier as MLPClassifier
+from .models.dense.nets import MLPRegressor as MLPRegressor
+from .models.dense.nets import ModuleClassifier as ModuleClassifier
+from .models.dense.nets import ModuleRegressor as ModuleRegressor
 from .models.energy.boltzmann import BoltzmannMachine as BoltzmannMachine
 from .models.energy.dbm import DeepBoltzmannMachine as DeepBoltzmannMachine
 from .models.energy.hopfield import HopfieldNetwork as HopfieldNetwork

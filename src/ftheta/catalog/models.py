@@ -34,8 +34,8 @@ MODELS = [
          "Planes by Rosenblatt's rule or the delta rule, one row after the other."),
     Card("whitening", {("table", "transform"): f"{_LINEAR}.whitening:Whitening"},
          "Columns scaled to variance 1, or whitened so that their covariance is the identity."),
-    Card("mlp", {("table", "classify"): f"{_DENSE}.mlp:MLPClassifier",
-                 ("table", "regress"): f"{_DENSE}.mlp:MLPRegressor",
+    Card("mlp", {("table", "classify"): f"{_DENSE}.nets:MLPClassifier",
+                 ("table", "regress"): f"{_DENSE}.nets:MLPRegressor",
                  ("series", "forecast"): f"{_SEQUENCE}.recurrent:MLPForecaster"},
          "Multi-layer perceptron: dense layers with an activation between them.", compare_rows=1_000_000),
     Card("svm", {("table", "classify"): f"{_MARGIN}.svm:SVMClassifier",
@@ -112,8 +112,8 @@ MODELS = [
          "Deep Boltzmann machine: layers of hidden units, trained together."),
     Card("boltzmann", {("table", "generate"): f"{_ENERGY}.boltzmann:BoltzmannMachine"},
          "General Boltzmann machine: every pair of units connected; exact for small ones."),
-    Card("module", {("table", "classify"): f"{_DENSE}.module:ModuleClassifier",
-                    ("table", "regress"): f"{_DENSE}.module:ModuleRegressor"},
+    Card("module", {("table", "classify"): f"{_DENSE}.nets:ModuleClassifier",
+                    ("table", "regress"): f"{_DENSE}.nets:ModuleRegressor"},
          "Your own PyTorch module as an estimator."),
 ]  # fmt: skip
 

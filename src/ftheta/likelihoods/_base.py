@@ -105,10 +105,9 @@ class Likelihood(nn.Module):
         """y with as many axes as raw: (..., D)."""
         y_ = y.unsqueeze(-1) if raw.ndim > y.ndim else y
         if raw.shape[-1] != self.per_target * y_.shape[-1]:
-            raise InputError(
-                f"raw has shape {tuple(raw.shape)} and y {tuple(y.shape)}; {type(self).__name__} needs "
-                f"{self.per_target * y_.shape[-1]} raw outputs in the last axis: give the module n_raw(spec) outputs."
-            )
+            what = f"raw has shape {tuple(raw.shape)} and y {tuple(y.shape)}; {type(self).__name__} needs"
+            need = f"{self.per_target * y_.shape[-1]} raw outputs in the last axis"
+            raise InputError(f"{what} {need}: give the module n_raw(spec) outputs.")
         return y_
 
     def _blocks(self, raw: Tensor) -> tuple[Tensor, ...]:

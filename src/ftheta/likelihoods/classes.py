@@ -121,8 +121,7 @@ def _flat(raw: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
             return raw.movedim(-1, 1), y
         return (raw.flatten(0, -2), y.flatten()) if raw.ndim > 2 else (raw, y)
     if y.shape != raw.shape or not y.is_floating_point():
-        raise InputError(
-            f"y has shape {tuple(y.shape)} and {y.dtype} for raw outputs {tuple(raw.shape)}: pass class indices of "
-            f"shape {tuple(raw.shape[:-1])}, or probabilities of all classes as floats of the shape of raw."
-        )
+        what = f"y has shape {tuple(y.shape)} and {y.dtype} for raw outputs {tuple(raw.shape)}:"
+        rest = f"pass class indices of shape {tuple(raw.shape[:-1])}, or probabilities of all classes"
+        raise InputError(f"{what} {rest} as floats of the shape of raw.")
     return raw.flatten(0, -2), y.flatten(0, -2).to(raw.dtype)

@@ -118,10 +118,7 @@ class LearnedGaussian(Likelihood):
 
 
 class HeteroscedasticGaussian(Likelihood):
-    """y = m + noise of variance softplus(s) + floor, raw = (m, s): the noise depends on the input.
-
-    Softplus and not exp: raw outputs of ±1e4 are met in training, and e^1e4 is not a float.
-    """
+    """y = m + noise of variance softplus(s) + floor, raw = (m, s): the noise depends on the input."""
 
     per_target = 2
 

@@ -8,10 +8,10 @@ from ._base.rows import Data as Data
 from ._base.stepped import Stepped as Stepped
 from ._base.supervised import NeuralClassifier as NeuralClassifier
 from ._base.supervised import NeuralRegressor as NeuralRegressor
-from .dense.mlp import MLPClassifier as MLPClassifier
-from .dense.mlp import MLPRegressor as MLPRegressor
-from .dense.module import ModuleClassifier as ModuleClassifier
-from .dense.module import ModuleRegressor as ModuleRegressor
+from .dense.nets import MLPClassifier as MLPClassifier
+from .dense.nets import MLPRegressor as MLPRegressor
+from .dense.nets import ModuleClassifier as ModuleClassifier
+from .dense.nets import ModuleRegressor as ModuleRegressor
 from .energy.boltzmann import BoltzmannMachine as BoltzmannMachine
 from .energy.boltzmann import PairwiseMachine as PairwiseMachine
 from .energy.dbm import DeepBoltzmannMachine as DeepBoltzmannMachine

@@ -50,7 +50,11 @@ def load(path: str | Path, *, module: nn.Module | Callable[..., nn.Module] | Non
     if not run.has("model.safetensors"):
         raise RunError(f"{path} holds no finished model. Finish it with: ftheta train --resume {path}")
     with described(path):
-        estimator = _estimator(run, module)
+        config = json.loads(run.read("config.json"))
+        if config.get("format") != FORMAT:
+            what = f"{run.path} has format {config.get('format')!r}, written by fθ {config.get('ftheta')};"
+            raise FileFormatError(f"{what} this version reads format {FORMAT}. Train it again, or use that version.")
+        estimator = revived(config, run.tree("model.safetensors"), str(run.path), module=module)
         if not run.has("encoder.json"):
             return estimator
         encoder = encoder_of(run.json("encoder.json"))
@@ -73,21 +77,8 @@ def described(path: str | Path) -> Iterator[None]:
         raise FileFormatError(f"{path}: its files do not describe a model ({reason}). Use another copy.") from error
 
 
-def _estimator(run: Run, module: Any) -> Estimator:
-    config = json.loads(run.read("config.json"))
-    if config.get("format") != FORMAT:
-        what = f"{run.path} has format {config.get('format')!r}, written by fθ {config.get('ftheta')};"
-        raise FileFormatError(f"{what} this version reads format {FORMAT}. Train it again, or use that version.")
-    return revived(config, run.tree("model.safetensors"), str(run.path), module=module)
-
-
 def revived(config: Mapping[str, Any], tree: Any, where: str, *, module: Any = None) -> Estimator:
-    """The estimator that a config.json and a tree of parameters and state describe.
-
-    Args:
-        where: The folder, for messages.
-        module: The module to fill, where it is the user's own.
-    """
+    """The estimator that a config.json and a tree of parameters and state in a folder describe."""
     cls = catalog.resolve(config["model"], config["kind"], config["task"])
     params = dict(tree["params"])
     if isinstance(params.get("training"), dict):

@@ -70,13 +70,7 @@ def storkey_step(w: np.ndarray, pattern: np.ndarray) -> np.ndarray:
 
 
 def design(patterns: ArrayLike, *, decay: float = 10.0, step: float = 0.15) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (N, N) and bias (N,) of Li, Michel and Porod, for saturated units.
-
-    Args:
-        patterns: (P, N) of -1 and +1.
-        decay: τ, how much faster states fall to the plane of the patterns than they move apart on it.
-        step: δ, the time between two updates.
-    """
+    """Weights (N, N) and bias (N,) of Li, Michel and Porod, for saturated units; τ is `decay`, δ is `step`."""
     x = bipolar(patterns)
     along = _projection(x[:-1] - x[-1])
     grow, shrink = math.exp(step), math.exp(-decay * step)
@@ -108,10 +102,6 @@ def energy(
     With a symmetric W and |x_i| <= 1 it never rises when one unit is updated after the other (sign units: no negative
     W_ii; saturated ones: none below -1), nor when all are at once and W has no negative eigenvalue (saturated: none
     below -1).
-
-    Example:
-        >>> energy([[1, 1], [1, -1], [0, 0]], [[3, 1], [1, 3]]).tolist()
-        [-4.0, -2.0, 0.0]
     """
     x, w, b = (np.asarray(a, dtype=float) for a in (x, W, b))
     own = (x * x).sum(-1) / 2 if unit == "saturated" else 0.0
@@ -141,12 +131,8 @@ def capacity(n: int, kind: Literal["all", "most", "errors"] = "all") -> float:
 def corrupt(x: ArrayLike, noise: float, *, kind: Noise = "flip", rng: np.random.Generator | int = 0) -> np.ndarray:
     """States (..., N) with noise, independent for every entry.
 
-    Args:
-        x: States.
-        noise: "flip" and "replace": the probability of a change; "gaussian": the standard deviation.
-        kind: "flip": the sign changes (0.5 leaves nothing of the pattern); "replace": -1 or +1 at random in its place
-            (half of them what was there: 1 leaves nothing); "gaussian": a normal number is added.
-        rng: A generator or a seed.
+    "flip": the sign changes with this probability (0.5 leaves nothing of the pattern); "replace": -1 or +1 at random in
+    its place (half of them what was there: 1 leaves nothing); "gaussian": normal numbers of this deviation are added.
     """
     x, rng = np.asarray(x, dtype=float), np.random.default_rng(rng)
     if kind not in ("flip", "replace", "gaussian"):

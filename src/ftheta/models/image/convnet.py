@@ -128,10 +128,9 @@ def take_over(estimator: Any, path: str) -> dict[str, list[str]]:
         if name in given and given[name].shape == value.shape and (same_classes or "output" not in name.split("."))
     ]
     if not any(own[name].ndim > 1 for name in taken):
-        raise InputError(
-            f"start={path!r}: no layer has the name and the shape of one of that model ({', '.join(list(given)[:3])}, "
-            "...). Build the same net as that one, but for the output."
-        )
+        layers = ", ".join(list(given)[:3])
+        what = f"start={path!r}: no layer has the name and the shape of one of that model ({layers}, ...)."
+        raise InputError(f"{what} Build the same net as that one, but for the output.")
     with torch.no_grad():
         for name in taken:
             own[name].copy_(given[name])

@@ -103,10 +103,9 @@ class BasisRegression(PlainRegressor):
             raise InputError(f"fit_intercept=False: a polynomial has its constant among its functions. {advice}")
         count, degree = self._count(x.shape[1]), self.degree if self.basis in WITH_DEGREE else 0
         if max(len(x), 1000, degree) * count > MAX_NUMBERS:
-            raise InputError(
-                f"{x.shape[1]} inputs have {count} functions ({self.basis}, degree={self.degree}, size={self.size}), "
-                f"too many for {len(x)} rows in memory. Lower degree or size, or choose fewer columns."
-            )
+            settings = f"({self.basis}, degree={self.degree}, size={self.size})"
+            what = f"{x.shape[1]} inputs have {count} functions {settings}, too many for {len(x)} rows in memory."
+            raise InputError(f"{what} Lower degree or size, or choose fewer columns.")
 
     def _count(self, d: int) -> int:
         """How many functions d inputs have."""
@@ -243,10 +242,9 @@ class BasisRegression(PlainRegressor):
             found = np.concatenate([self._functions(part) @ self.weights_[1:] + self.weights_[0] for part in parts])
         if not np.isfinite(found).all():
             row = int(np.argwhere(~np.isfinite(found))[0][0])
-            raise InputError(
-                f"The answer for row {row} ({', '.join(f'{v:g}' for v in x[row][:4])}) is beyond float64: it lies far "
-                f"outside of the rows of fit, {self.ends_[:, 0].min():g} to {self.ends_[:, 1].max():g}. Leave it out."
-            )
+            what = f"The answer for row {row} ({', '.join(f'{v:g}' for v in x[row][:4])}) is beyond float64: it lies"
+            ends = f"{self.ends_[:, 0].min():g} to {self.ends_[:, 1].max():g}"
+            raise InputError(f"{what} far outside of the rows of fit, {ends}. Leave it out.")
         return found
 
     # ---- terms

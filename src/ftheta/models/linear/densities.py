@@ -57,7 +57,6 @@ class Densities(Regions):
 
     @property
     def caption(self) -> str:
-        """What the picture shows."""
         shared = np.allclose(self.covariances, self.covariances[:1], atol=0)
         kind = "of one shape" if shared else "of different shapes"
         return f"Ellipses {kind} of {len(self.classes)} Gaussian classes over {self.names[0]} and {self.names[1]}."
@@ -131,12 +130,10 @@ class ClassAxes(Densities):
 
     @property
     def caption(self) -> str:
-        """What the picture shows."""
         best = [self.columns_[j] for j in np.argsort(-np.abs(self.loadings[:, 0]), kind="stable")[:3]]
-        return (
-            f"{len(self.classes)} classes along their discriminant axes; axis 1 is mostly {', '.join(best)}. For "
-            f"{percent(self.agreement)} of the rows the class on this plane is the one that the model predicts."
-        )
+        axes = f"{len(self.classes)} classes along their discriminant axes; axis 1 is mostly {', '.join(best)}."
+        same = f"For {percent(self.agreement)} of the rows the class on this plane is the one that the model predicts."
+        return f"{axes} {same}"
 
 
 @explanation(

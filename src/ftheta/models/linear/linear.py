@@ -80,11 +80,10 @@ class LinearRegression(Summarized, LinearAnswers, PlainRegressor):
         if of not in ("new", "mean"):
             raise InputError(nearest("of:", of, ("new", "mean")))
         if self.root_ is None or not self.dof_:
-            raise InputError(
-                f"LinearRegression was fitted to {self.dof_ + self.rank_ + self.fit_intercept} rows with X of rank "
-                f"{self.rank_} in {np.shape(self.coef_)[-1]} columns: an interval needs independent columns and more "
-                "rows than parameters. Drop columns or add rows."
-            )
+            rows, columns = self.dof_ + self.rank_ + self.fit_intercept, np.shape(self.coef_)[-1]
+            what = f"LinearRegression was fitted to {rows} rows with X of rank {self.rank_} in {columns} columns:"
+            need = "an interval needs independent columns and more rows than parameters."
+            raise InputError(f"{what} {need} Drop columns or add rows.")
         center, x = self.predict(X), self._table(X)
         a = np.hstack([np.ones((len(x), int(self.fit_intercept))), x - self.mean_])
         error = np.sqrt(((a @ self.root_) ** 2).sum(1) + (of == "new"))

@@ -167,14 +167,8 @@ class LogisticSummary(Summary, kw_only=True):
 
     errors = property(lambda self: np.sqrt(self.covariance.diagonal()), doc="Standard errors (P,).")
     z = property(lambda self: self.coefficients / self.errors, doc="Wald statistics (P,).")
-    p = property(
-        lambda self: 2 * stats.norm.sf(np.abs(self.z)),
-        doc="Probability of a z at least as far from 0 if the coefficient is 0 (P,).",
-    )
-    ratios_p = property(
-        lambda self: stats.chi2.sf(self.ratios, 1),
-        doc="Probability of a ratio at least as large if the coefficient is 0 (P,).",
-    )
+    p = property(lambda self: 2 * stats.norm.sf(np.abs(self.z)), doc="Two-sided p of each coefficient (P,).")
+    ratios_p = property(lambda self: stats.chi2.sf(self.ratios, 1), doc="p of each likelihood ratio (P,).")
     dof = property(lambda self: self.rank - len(self.classes) + 1, doc="Coefficients besides the intercepts.")
     ratio = property(lambda self: 2 * (self.log_likelihood - self.null), doc="Likelihood ratio against the intercepts.")
     mcfadden = property(lambda self: 1 - self.log_likelihood / self.null, doc="1 - ℓ/ℓ₀.")
@@ -228,7 +222,6 @@ class LogisticSummary(Summary, kw_only=True):
 
     @property
     def caption(self) -> str:
-        """What the picture shows."""
         clear = int(np.sum(self.p < 1 - self.level))
         if not np.isfinite(self.errors).any():
             return " ".join(self.notes)
@@ -333,14 +326,10 @@ def _notes(lost: bool, converged: bool, unknown: int, l1: float, l2: float) -> t
             "Planes separate the classes, so the likelihood has no maximum and there are no standard errors and no "
             f"tests; the coefficients are those of the penalized fit ({penalty}).",
         )
-    notes = []
-    if not converged:
-        notes.append("The maximum was not reached to the last digits: take these numbers with care.")
-    if penalty:
-        notes.append(
-            f"The model was fitted with {penalty}. A penalty biases its coefficients, and no standard error shows by "
-            "how much, so all numbers here are of the same model without it."
-        )
-    if unknown:
-        notes.append(f"{unknown} coefficients have no number: their columns are constant or follow from those before.")
-    return tuple(notes)
+    biased = "A penalty biases its coefficients, and no standard error shows by how much, so all numbers here are of"
+    notes = {
+        "The maximum was not reached to the last digits: take these numbers with care.": not converged,
+        f"The model was fitted with {penalty}. {biased} the same model without it.": penalty,
+        f"{unknown} coefficients have no number: their columns are constant or follow from those before.": unknown,
+    }
+    return tuple(note for note, true in notes.items() if true)

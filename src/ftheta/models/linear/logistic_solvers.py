@@ -179,7 +179,6 @@ class _Minimizer(Steps):
         self.__init__(LogisticProblem(*self.problem.given, l2), self.tol)
 
     def load_state_dict(self, tree: Tree) -> None:
-        """Restore the state."""
         if tree["l2"] != self.l2:
             self._restart(tree["l2"])
         super().load_state_dict(tree)

@@ -131,7 +131,6 @@ class CoefficientPath(Result):
 
     @property
     def caption(self) -> str:
-        """What table and figure show."""
         own = "" if self.chosen is None else f", chosen was {self.chosen:.4g}"
         first = f"{self.title}: {len(self.alphas)} penalties{own}"
         if self.gaps is None:

@@ -195,19 +195,11 @@ class LinearSummary(Summary, kw_only=True):
         k = self.rank - self.constant
         return (self.total - self.squares) / k / self.sigma**2 if k > 0 and self.sigma > 0 else np.nan
 
-    f_p = property(
-        lambda self: float(stats.f.sf(self.f, self.rank - self.constant, self.dof)),
-        doc="Probability of an F at least as large if they are all 0.",
-    )
+    f_p = property(lambda self: float(stats.f.sf(self.f, self.rank - self.constant, self.dof)), doc="p of F.")
     t = property(lambda self: _over(self.coefficients, self.errors), doc="Coefficients over standard errors (P,).")
-    p = property(
-        lambda self: 2 * stats.t.sf(np.abs(self.t), self.dof),
-        doc="Probability of a t at least as far from 0 if the coefficient is 0 (P,).",
-    )
-    robust_p = property(
-        lambda self: 2 * stats.t.sf(np.abs(_over(self.coefficients, self.robust)), self.dof),
-        doc="The same with the robust errors (P,).",
-    )
+    p = property(lambda self: 2 * stats.t.sf(np.abs(self.t), self.dof), doc="Two-sided p of each coefficient (P,).")
+    robust_t = property(lambda self: _over(self.coefficients, self.robust), doc="t with the robust errors (P,).")
+    robust_p = property(lambda self: 2 * stats.t.sf(np.abs(self.robust_t), self.dof), doc="p with these errors (P,).")
 
     def interval(self, level: float | None = None, *, robust: bool = False) -> np.ndarray:
         """Confidence intervals of the coefficients (P, 2); level None: that of the summary; robust: with HC3 errors."""
@@ -269,7 +261,6 @@ class LinearSummary(Summary, kw_only=True):
 
     @property
     def caption(self) -> str:
-        """What the picture shows."""
         most = int(np.argmax(np.nan_to_num(self.cooks)))
         rest = f"R² {self.r2:.4g}; row {self.rows[most]} has the largest Cook's distance, {self.cooks[most]:.3g}."
         return f"Residuals of a plane with {self.rank} coefficients on {self.n:,} rows: s {self.sigma:.4g}, {rest}"
