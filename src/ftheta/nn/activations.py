@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 
 from ..catalog import nearest
 from ..errors import InputError
@@ -139,8 +140,6 @@ SCHEMES: dict[str, Callable[[float, float, float], float]] = {  # (n_in, n_out, 
     "glorot": lambda n_in, n_out, sigma: math.sqrt(2 / (n_in + n_out)),
     "he": lambda n_in, n_out, sigma: math.sqrt(2 / n_in),
 }
-_CONV = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-_TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 
 
 @torch.no_grad()
@@ -163,7 +162,7 @@ def initialize(module: nn.Module, scheme: str, sigma: float = 0.01) -> None:
     if not 0 < sigma < math.inf:
         raise InputError(f"sigma of initialize={sigma!r}; it must be a float in the range (0, inf).")
     for layer in module.modules():
-        if isinstance(layer, (nn.Linear, *_CONV, *_TRANSPOSED)) and not layer.weight.is_meta:  # drawing there is slow
+        if isinstance(layer, nn.Linear | _ConvNd) and not layer.weight.is_meta:  # drawing there is slow
             layer.weight.normal_(0, 1).mul_(SCHEMES[scheme](*_fans(layer), sigma))
             if layer.bias is not None:
                 layer.bias.zero_()
@@ -175,4 +174,4 @@ def _fans(layer: Any) -> tuple[float, float]:
     taps = math.prod(weight.shape[2:])
     groups = getattr(layer, "groups", 1)
     first, second = weight.shape[0] // groups * taps, weight.shape[1] * taps
-    return (first, second) if isinstance(layer, _TRANSPOSED) else (second, first)
+    return (first, second) if isinstance(layer, _ConvTransposeNd) else (second, first)

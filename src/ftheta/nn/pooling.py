@@ -21,9 +21,9 @@ References: Odena, Dumoulin and Olah, Deconvolution and Checkerboard Artifacts (
 
 from collections import OrderedDict
 from functools import partial
-from math import prod
 from typing import Any, NamedTuple
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import check
@@ -213,6 +213,5 @@ class Unpool(nn.Module):
                 f"Unpool got values of shape {tuple(y.shape)} for positions of shape {tuple(positions.shape)}; their "
                 "number of rows, maps and places must be what the pooling gave."
             )
-        zeros = y.new_zeros(*y.shape[: -self.pool.dims], prod(self.pool.before))  # (B, C, H W)
-        filled = zeros.scatter(-1, positions.flatten(-self.pool.dims), y.flatten(-self.pool.dims))
-        return filled.unflatten(-1, self.pool.before)
+        unpool = F.max_unpool1d if self.pool.dims == 1 else F.max_unpool2d
+        return unpool(y, positions, self.pool.max.kernel_size, output_size=self.pool.before)

@@ -48,12 +48,12 @@ class Steps(nn.Module):
 
     def __init__(self, spec: InputSpec, width: int) -> None:
         super().__init__()
-        self.width = width if "tokens" in spec.facts else spec.shape[0]
-        self.embedding = None
         if "tokens" in spec.facts:
+            self.width = width
             self.embedding = nn.Embedding(FIRST + len(spec.facts["tokens"]), width, padding_idx=PADDING)
             nn.init.zeros_(self.embedding.weight[UNKNOWN])  # the mean of what all others start with
         else:
+            self.width, self.embedding = spec.shape[0], None
             self.mean, self.scale = (nn.Buffer(torch.as_tensor(spec.facts[name])) for name in ("mean", "scale"))
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
