@@ -110,6 +110,7 @@ def test_the_test_of_numbers_is_of_their_errors(ok, runs):
 
 def test_runs_on_other_rows_are_side_by_side_without_a_test(ok, runs):
     done = ok("runs", "compare", "a", "c")
+    assert ["seed", "0", "1"] in next(blocks(done.out))[2]
     assert [caption for caption, *_ in blocks(done.out)] == [
         "Settings that differ",
         "Test part, with 95 % confidence intervals",

@@ -52,6 +52,9 @@ def test_a_patch_alone_excites_its_unit_as_much_as_it_did_in_its_row():
     """All that a unit sees is in its patch: the net without padding gives the same number for the patch alone."""
     net = nn.Sequential(nn.Conv2d(2, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 3, 2)).double()
     found = top_patches(net, X, ["3"], units=3, n=2)
+    ends = nn.Sequential(nn.Conv2d(2, 1, 2), nn.Flatten(), nn.Linear(72, 2)).double()
+    with pytest.raises(InputError, match="2 does not give maps; choose layers"):
+        top_patches(ends, X, ["0", "2"])
     assert found.fields["3"] == (6, 6)
     alone = net(torch.tensor(found.patches["3"].reshape(-1, 2, 6, 6))).detach().reshape(3, 2, 3)
     for u, unit in enumerate(found.units["3"]):

@@ -160,6 +160,7 @@ def test_a_tie_with_the_cost_of_rejecting_is_answered_whatever_rounding_does():
         (lambda: posterior([0.0, 0.0], [0.5, 0.6]), r"priors is \[0.5, 0.6\] with sum 1.1; shares are not negative"),
         (lambda: posterior([0.0, 0.0], [1.0]), r"priors has shape \(1,\); one share for each of the 2 classes"),
         (lambda: posterior([[0, 1], [0, np.nan]], EQUAL), r"log_likelihood holds NaN or \+inf"),
+        (lambda: posterior([[0, 1], [0, np.inf]], EQUAL), r"log_likelihood holds NaN or \+inf"),
         (lambda: posterior([[0, 1], [-np.inf, -np.inf]], EQUAL), "can produce row 1: all its densities are 0"),
         (lambda: reweigh(EQUAL, [1.0, 0.0], EQUAL), "a class that training never saw has no posterior to correct"),
         (lambda: decide(EQUAL, np.eye(3)), r"loss has shape \(3, 3\); 2 rows are needed, one for each true class"),

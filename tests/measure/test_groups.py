@@ -49,6 +49,14 @@ def test_equal_values_are_in_one_quarter():
     assert [n for n, (low, high) in zip(found.rows, ends, strict=True) if low == high == 0] == [130]
 
 
+@pytest.mark.parametrize(("few", "told"), [(9, 0), (10, 1)])
+def test_a_group_needs_ten_rows_and_as_many_others(few, told):
+    wrong = np.arange(100) % 3 == 0
+    for n in (few, 100 - few):
+        found = error_groups({"c": ["a"] * n + ["b"] * (100 - n)}, wrong)
+        assert len(found.groups) == 2 * told
+
+
 def test_planted_errors_are_named_one_group_of_each_column():
     area, rows = AREA.copy(), np.arange(N)
     area[:30] = np.nan

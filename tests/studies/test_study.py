@@ -1,5 +1,6 @@
 """Studies: a function over a grid and seeds, measured once, kept cell by cell, judged by checks, recorded."""
 
+import ast
 import json
 import tomllib
 from pathlib import Path
@@ -282,6 +283,26 @@ def test_checks_find_in_the_recorded_means_what_was_recorded(name):
                     mean, half = map(float, number.split(",")[0].split(" ± "))
                     difference = float(check.number.split(" ± ")[0]) - mean
                     assert abs(difference) <= half + 0.1 * abs(mean), f"{check.text}: {check.number}, not {number}"
+
+
+FIXED = {"hopfield_digits.py", "mnist.py"}  # nothing is drawn in a recall; one validation part for all seeds
+
+
+def test_what_takes_a_seed_uses_no_other():
+    found = []
+    for path in STUDIES.rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef) and "seed" in [a.arg for a in function.args.args]:
+                keys = [(k.arg, k.value) for c in ast.walk(function) if isinstance(c, ast.Call) for k in c.keywords]
+                for c in ast.walk(function):
+                    if isinstance(c, ast.Dict):
+                        keys += [(getattr(k, "value", None), v) for k, v in zip(c.keys, c.values, strict=True)]
+                    if isinstance(c, ast.Call) and ast.unparse(c.func).endswith(("Draw", "default_rng")) and c.args:
+                        keys.append(("seed", c.args[0]))
+                found += [
+                    path.name for key, v in keys if key in ("seed", "random_state") and isinstance(v, ast.Constant)
+                ]
+    assert set(found) == FIXED
 
 
 def test_studies_are_short():

@@ -25,6 +25,14 @@ def test_tasks_of_x_alone_learn_nothing_from_y(task):
     assert task.likelihood(spec) is None and not task.needs_y
 
 
+def test_classes_that_no_row_has_are_in_every_figure():
+    y, p = np.array(["a", "b", "a", "b"]), np.full((4, 3), 1 / 3)
+    made = Classify().figures(y, {"predicted": np.array(["a", "c", "a", "a"]), "p": p, "classes": ["a", "b", "c"]}, "y")
+    assert list(made) == ["Confusion matrix", "ROC", "Precision and recall", "Calibration"]
+    for make in made.values():
+        assert make() is not None
+
+
 def test_patterns_may_have_labels():
     spec = Recall().learn("Memory", ["a", "b"], 2)
     assert spec == TargetSpec("none", 1) and Recall().encode("Memory", None, 2, spec) is None

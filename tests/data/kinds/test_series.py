@@ -138,12 +138,28 @@ def test_several_series_are_parted_at_one_time():
     assert [t.end for t in first.tracks] == [6, 6] and [t.begin for t in last.tracks] == [6, 6]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_part_of_a_part_is_a_part_of_the_whole(seed):
+    rng = np.random.default_rng(seed)
+    rows = [(name, day) for name, start in (("a", 0), ("b", 3)) for day in range(start, 30) if rng.random() < 0.8]
+    index = pd.MultiIndex.from_tuples(
+        [(name, pd.Timestamp("2024-01-01") + pd.Timedelta(days=day)) for name, day in rows]
+    )
+    panel = checked(pd.Series(np.arange(float(len(rows))), index).to_frame("y"))
+    a, b = 5, len(panel) - 3
+    for c, d in ((0, b - a), (2, 20), (7, 9), (b - a - 1, b - a)):
+        one, two = panel.take(slice(a, b)).take(slice(c, d)), panel.take(slice(a + c, a + d))
+        assert [(t.begin, t.end) for t in one.tracks] == [(t.begin, t.end) for t in two.tracks]
+
+
 def test_logarithms_and_differences_where_they_help():
     t = np.arange(144)
     rng = np.random.default_rng(0)
     grows = pd.Series(np.exp(0.01 * t + 0.3 * np.sin(2 * np.pi * t / 12) + 0.02 * rng.normal(size=144)), monthly(144))
     facts = Series(window=3).check(grows, Owner()).spec.facts
     assert facts["log"].tolist() == [1] and facts["difference"] == 12
+    zero = grows.where(np.arange(144) != 50, 0.0)  # which has no logarithm
+    assert Series(window=3).check(zero, Owner()).spec.facts["log"].tolist() == [0]
     noise = Series(window=3).check(10 + rng.normal(size=144), Owner()).spec.facts
     assert noise["log"].tolist() == [0] and noise["difference"] == 0
     walk = Series(window=3).check(np.cumsum(rng.normal(size=400)), Owner()).spec.facts

@@ -400,3 +400,13 @@ def test_as_many_functions_are_counted_beforehand_as_there_are(settings, monkeyp
         made.fit(X, X[:, 0])
     monkeypatch.setattr("ftheta.models.linear.basis.MAX_NUMBERS", 1000 * count)
     made.fit(X, X[:, 0])
+
+
+def test_a_function_that_changes_its_input_changes_neither_x_nor_what_the_others_see():
+    x = np.linspace(1, 2, 20)
+    y = 3 * x**2 - x
+    doubled = BasisRegression(basis=[lambda v: np.multiply(v, v, out=v), lambda v: v]).fit(
+        given := x[:, None].copy(), y
+    )
+    np.testing.assert_array_equal(given[:, 0], x)
+    np.testing.assert_allclose(doubled.coef_, [3, -1], atol=1e-8)

@@ -236,3 +236,15 @@ def test_many_columns_equal_columns_constant_columns_and_one_row_a_class():
         assert not Perceptron(random_state=0, fit_intercept=False, epochs=3).fit(zeros, [0, 1] * 3).converged_
     with pytest.warns(ConvergenceWarning, match="still falls after 1 passes"):
         Perceptron(rule="delta", epochs=1, fit_intercept=False).fit(zeros, [0, 1] * 3)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_warm_start_goes_on_from_what_was_learned(k):
+    y = np.arange(30) % k
+    x = 5 * np.eye(3)[y] + np.random.default_rng(0).uniform(-1, 1, (30, 3))
+    model = Perceptron(warm_start=True, random_state=0).fit(x, y)
+    learned = model.coef_.copy(), model.intercept_.copy()
+    assert model.score(x, y) == 1 and np.abs(learned[0]).max() > 0
+    model.fit(x, y)  # no row is wrong, so nothing moves
+    np.testing.assert_allclose(model.coef_, learned[0])
+    np.testing.assert_allclose(model.intercept_, learned[1])

@@ -304,6 +304,24 @@ def test_intervals_of_a_random_walk_grow_as_the_root_and_hold_what_they_say():
     assert 0.7 < hit.mean() < 0.9
 
 
+def test_each_member_of_a_committee_is_trained_so_often_with_other_seeds():
+    members, how = ("ar", "mlp"), {"epochs": 1, "hidden": (2,), "lags": 3}
+    model = models.CommitteeForecaster(members=members, copies=2, settings=how, calibration=0, random_state=0)
+    model.fit(WAVE[:30])
+    assert [type(m).__name__ for m in model.members_] == ["ARForecaster"] * 2 + ["MLPForecaster"] * 2
+    each = [m.predict(horizon=2) for m in model.members_]
+    np.testing.assert_allclose(model.predict(horizon=2), np.mean(each, 0))
+    assert np.array_equal(each[0], each[1]) and not np.array_equal(each[2], each[3])
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_intervals_of_white_noise_do_not_grow_beyond_what_was_measured(seed):
+    y = np.random.default_rng(seed).normal(size=300)
+    model = models.NaiveForecaster(method="mean", horizon=10, **PLAIN).fit(y)
+    width = np.ptp(model.predict_interval(horizon=40), axis=-1)
+    assert width[11:] == pytest.approx(width[11]) and width[11] > width[0]  # twelve were measured
+
+
 def test_intervals_are_in_the_units_of_each_series():
     y = np.cumsum(np.random.default_rng(2).normal(size=200))
     panel = pd.concat({"a": monthly(y), "b": monthly(5 - 1000 * y)}).to_frame("y")

@@ -136,6 +136,16 @@ def test_a_path_of_batches_is_drawn_by_its_seed():
     assert torch.equal(first, again) and not torch.allclose(first, other)
 
 
+def test_the_loss_of_all_weights_in_one_vector_is_that_of_the_net():
+    f, theta = stability.net(0, 3, 2)
+    net = torch.nn.Sequential(torch.nn.Linear(1, 3), torch.nn.Tanh(), torch.nn.Linear(3, 3), torch.nn.Tanh())
+    net = torch.nn.Sequential(*net, torch.nn.Linear(3, 1)).double()
+    torch.nn.utils.vector_to_parameters(3 * theta, net.parameters())
+    x = torch.linspace(-1, 1, 20, dtype=torch.double)
+    torch.testing.assert_close(f(3 * theta), (net(x[:, None])[:, 0] - (2 * x**2 - 1)).square().mean() / 2)
+    assert not torch.equal(theta, stability.net(1, 3, 2)[1])
+
+
 def test_all_rows_leave_a_saddle_when_the_recursion_does():
     x, steps = 0.01, 0
     while abs(x) <= 0.5:

@@ -198,7 +198,7 @@ def _look(
     found = list(islice(_records(path, io.StringIO(text, newline=""), delimiter, head), SAMPLE_ROWS))
     if not found:
         raise FileFormatError(f"{path}: the file is empty. A header line and at least one row are needed.")
-    names = column_names(f"{path} line {found[0].line}", [name.strip() for name in found[0].fields], notes)
+    names = column_names(f"{path} line {found[0].line}", list(found[0].fields), notes)
     rows = [r.fields for r in (found[1:] if complete or len(found) < 3 else found[1:-1])]
     columns = list(zip(*(r for r in rows if len(r) == len(names)), strict=True)) or [()] * len(names)
     if delimiter != ",":
@@ -256,7 +256,8 @@ def _fit(path: Path, text: str, complete: bool, mark: str) -> tuple[float, int]:
 
 
 def column_names(place: str, names: list[str], notes: list[str]) -> list[str]:
-    """Names of the columns, each different; `place` is where they stand."""
+    """Names of the columns, each different and without blanks around it; `place` is where they stand."""
+    names = [name.strip() for name in names]
     if len(names) > MAX_COLUMNS:
         raise FileFormatError(f"{place}: {len(names)} columns; at most {MAX_COLUMNS} are read.")
     if len(names) == 1 and len(parts := names[0].split()) > 1 and all(map(plain_number, parts)):

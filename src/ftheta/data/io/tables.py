@@ -46,7 +46,7 @@ def read_excel(
     if len(frame) < 2:
         raise FileFormatError(f"{path}: sheet {name!r} has {len(frame)} rows. A header and one row are needed.")
     notes = [f"read from sheet {name!r}; not used: {', '.join(sheets)}"] if sheets else []
-    header = ["" if cell != cell else str(cell).strip() for cell in frame.iloc[0]]
+    header = ["" if cell != cell else str(cell) for cell in frame.iloc[0]]
     names = column_names(f"{path} row {frame.index[0] + 1}", header, notes)
     frame = frame.iloc[1:].reset_index(drop=True).set_axis(names, axis=1).infer_objects()
     return as_dataset(path, frame, target, required=required, notes=notes)
@@ -81,7 +81,7 @@ def read_json(path: str | Path, target: str | None = None, *, required: bool = T
     if not frame.size:
         raise FileFormatError(f"{path}: a table of {len(frame)} rows and {frame.shape[1]} columns. Fill it in.")
     frame = frame.reset_index(drop=True)
-    frame.columns = column_names(str(path), [str(name).strip() for name in frame], notes)
+    frame.columns = column_names(str(path), [str(name) for name in frame], notes)
     for name, column in frame.items():
         if column.dtype == object and column.map(lambda cell: isinstance(cell, dict | list)).any():
             raise FileFormatError(f"{path}: column {name!r} holds lists or objects; numbers or text are needed.")
