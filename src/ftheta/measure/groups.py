@@ -61,10 +61,8 @@ class ErrorGroups(Result):
     def standing_out(self) -> list[int]:
         """Of each column the group with the largest error, if chance would seldom make it so large."""
         limit = ndtri(1 - (1 - LEVEL) / max(len(self.groups), 1))
-        first: dict[str, int] = {}
-        for i in np.flatnonzero(self.z > limit):
-            first.setdefault(self.groups[i][0], int(i))
-        return list(first.values())
+        first = {self.groups[i][0]: i for i in np.flatnonzero(self.z > limit)[::-1].tolist()}
+        return sorted(first.values())
 
     @property
     def sentences(self) -> list[str]:
