@@ -7,7 +7,7 @@
 Other packages add lines through the entry-point group `ftheta.cards`: each names a line, or a list of lines.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
@@ -20,8 +20,8 @@ from .models import ALIASES, MODELS
 from .views import VIEWS as _VIEWS
 
 __all__ = [
-    "CARDS", "DATASETS", "VIEWS", "Card", "DataCard", "View", "all_estimators", "card", "class_target", "classes",
-    "dataset", "install", "lazy", "load", "nearest", "register", "resolve", "view",
+    "CARDS", "DATASETS", "VIEWS", "Card", "DataCard", "View", "all_estimators", "card", "check_known", "class_target",
+    "classes", "dataset", "install", "lazy", "load", "nearest", "register", "resolve", "view",
 ]  # fmt: skip
 
 CARDS: dict[str, Card] = {card.name: card for card in MODELS}
@@ -36,6 +36,12 @@ def nearest(what: str, name: object, known: Iterable[object]) -> str:
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     more = f", ... ({len(names)} in all)" if len(names) > 20 else ""
     return f"Unknown {what} {asked!r}.{hint} Known: {', '.join(names[:20])}{more}."
+
+
+def check_known(what: str, name: object, known: Collection[object]) -> None:
+    """Raise that sentence unless the name is one of those known."""
+    if name not in known:
+        raise InputError(nearest(what, name, known))
 
 
 def register(*entries: Card | View | DataCard) -> Callable[[], None]:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 
-from ..catalog import nearest
+from ..catalog import check_known
 from ..errors import InputError
 
 
@@ -124,12 +124,10 @@ def activation(name: str, options: Mapping[str, Any] | None = None) -> nn.Module
         >>> activation("leaky_relu", {"negative_slope": 0.2})
         LeakyReLU(negative_slope=0.2)
     """
-    if name not in ACTIVATIONS:
-        raise InputError(nearest("activation", name, ACTIVATIONS))
+    check_known("activation", name, ACTIVATIONS)
     entry, given = ACTIVATIONS[name], options or {}
     for key in given:
-        if key not in entry.options:
-            raise InputError(nearest(f"option of activation {name!r}:", key, entry.options))
+        check_known(f"option of activation {name!r}:", key, entry.options)
     return entry.factory(**{**entry.options, **given})
 
 
@@ -157,8 +155,7 @@ def initialize(module: nn.Module, scheme: str, sigma: float = 0.01) -> None:
         >>> layer.weight.any().item()
         False
     """
-    if scheme not in SCHEMES:
-        raise InputError(nearest("initializer", scheme, SCHEMES))
+    check_known("initializer", scheme, SCHEMES)
     if not 0 < sigma < math.inf:
         raise InputError(f"sigma of initialize={sigma!r}; it must be a float in the range (0, inf).")
     for layer in module.modules():

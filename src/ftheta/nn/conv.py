@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import check
-from ..catalog import nearest
+from ..catalog import check_known
 from ..errors import InputError
 from ..formulas.convolution import MODES, of_a_group, side
 
@@ -69,8 +69,7 @@ def convolution(
         Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1), padding=(1, 1))
     """
     check_dims("convolution", dims)
-    if mode not in MODES:
-        raise InputError(nearest("padding mode", mode, MODES))
+    check_known("padding mode", mode, MODES)
     for name, count in (("n_in", n_in), ("n_out", n_out), ("groups", groups)):
         check.at_least(f"{name} of convolution", count, 1, integer=True)
     of_a_group(n_in, n_out, groups)

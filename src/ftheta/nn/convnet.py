@@ -16,7 +16,7 @@ from math import prod
 
 from torch import Tensor, nn
 
-from ..catalog import nearest
+from ..catalog import check_known
 from ..errors import InputError
 from ..formulas.convolution import output_size
 from .activations import ACTIVATIONS, initialize
@@ -71,9 +71,8 @@ class ConvNet(Chain):
         head: str = "flatten",
     ) -> None:
         check_net("ConvNet", shape, filters, dropout=dropout)
-        for what, name, known in (("head", head, HEADS), ("pooling", pool, ("none", *_COMMUTE))):
-            if name not in known:
-                raise InputError(nearest(what, name, known))
+        check_known("head", head, HEADS)
+        check_known("pooling", pool, ("none", *_COMMUTE))
         for name, count in (("n_out", n_out), ("kernel", kernel), ("convs", convs), ("hidden", hidden)):
             check_sizes("ConvNet", name, count, several=name in ("convs", "hidden"))
         plan = _Plan(shape, kernel, padding, pool, norm, activation)

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .. import check
-from ..catalog import nearest
+from ..catalog import check_known
 from ..errors import InputError
 
 
@@ -92,8 +92,7 @@ def norm(kind: str, channels: int, *, dims: int = 2, groups: int | None = None) 
         >>> norm("group", 12).num_groups
         6
     """
-    if kind not in NORMS:
-        raise InputError(nearest("norm", kind, NORMS))
+    check_known("norm", kind, NORMS)
     if dims not in (0, 1, 2):
         raise InputError(f"dims is {dims!r}; norm takes 0 for rows, 1 for signals or 2 for maps.")
     if kind == "instance" and dims == 0:

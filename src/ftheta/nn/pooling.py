@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import check
-from ..catalog import nearest
+from ..catalog import check_known
 from ..errors import InputError, RunError
 from .conv import check_dims, check_sizes, convolution
 
@@ -94,8 +94,7 @@ def pooling(kind: str, size: int = 2, *, dims: int = 2, stride: int | None = Non
         >>> pooling("min")(torch.tensor([[[[1.0, 3.0], [2.0, 8.0]]]])).item()
         1.0
     """
-    if kind not in POOLINGS:
-        raise InputError(nearest("pooling", kind, POOLINGS))
+    check_known("pooling", kind, POOLINGS)
     check_dims("pooling", dims)
     layer, step = POOLINGS[kind].layers[dims - 1], size if stride is None else stride
     if not POOLINGS[kind].windows:
@@ -134,8 +133,7 @@ def upsampling(
         >>> upsampling("bilinear", 1, 1, dims=1)(torch.tensor([[[1.0, 2.0]]])).tolist()
         [[[1.0, 1.25, 1.75, 2.0]]]
     """
-    if kind not in UPSAMPLINGS:
-        raise InputError(nearest("upsampling", kind, UPSAMPLINGS))
+    check_known("upsampling", kind, UPSAMPLINGS)
     check_dims("upsampling", dims)
     for name, value in (("n_in", n_in), ("n_out", n_out), ("factor", factor)):
         check_sizes("upsampling", name, value, several=False)

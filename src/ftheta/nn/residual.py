@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..catalog import nearest
+from ..catalog import check_known
 from ..errors import InputError
 from ..formulas.residual import survival_probabilities
 from .activations import ACTIVATIONS, initialize
@@ -228,9 +228,8 @@ def residual_block(
         zero_last: Whether the last norm of the branch (the last convolution, where that comes last) starts at 0.
         dims: 1 for signals, 2 for maps.
     """
-    for what, name, known in (("kind of block", kind, BLOCKS), ("order", order, ORDERS)):
-        if name not in known:
-            raise InputError(nearest(what, name, known))
+    check_known("kind of block", kind, BLOCKS)
+    check_known("order", order, ORDERS)
     branch = _branch(BLOCKS[kind](n_in, n_out, stride), order, norm, activation, dims)
     if zero_last:
         for p in [layer for layer in branch if getattr(layer, "weight", None) is not None][-1].parameters():

@@ -15,8 +15,7 @@ from typing import Self
 
 from torch import Tensor
 
-from ..catalog import nearest
-from ..errors import InputError
+from ..catalog import check_known
 
 _FILLS = ("circular", "zeros")
 
@@ -39,8 +38,7 @@ class Shift:
     fill: str = "circular"
 
     def __post_init__(self) -> None:
-        if self.fill not in _FILLS:
-            raise InputError(nearest("fill", self.fill, _FILLS))
+        check_known("fill", self.fill, _FILLS)
 
     @property
     def places(self) -> tuple[int, ...]:

@@ -20,8 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..catalog import nearest
-from ..errors import InputError
+from ..catalog import check_known
 from .activations import ACTIVATIONS, activation, initialize
 from .conv import check_net, convolution
 from .norm import norm
@@ -66,9 +65,8 @@ class UNet(nn.Module):
     ) -> None:
         super().__init__()
         check_net("UNet", shape, filters, dropout=dropout)
-        for what, name, known in (("skip", skip, SKIPS), ("activation", activation, ACTIVATIONS)):
-            if name not in known:
-                raise InputError(nearest(what, name, known))
+        check_known("skip", skip, SKIPS)
+        check_known("activation", activation, ACTIVATIONS)
         self.skip, wide = skip, 2 if skip == "concat" else 1
         down, rising = [shape[0], *filters], filters[::-1]
         self.encoder = nn.ModuleList(_block(a, b, norm, activation) for a, b in pairwise(down))

@@ -16,7 +16,7 @@ from scipy.optimize import least_squares
 from scipy.signal import lfilter
 
 from ... import plots
-from ...catalog import nearest
+from ...catalog import check_known
 from ...errors import InputError
 from ...plots import Figure
 from ...results import Result
@@ -91,8 +91,7 @@ def identify(
         >>> identify(u, y, orders=(1, 1)).table().columns["value"]
         [-0.8, 0.5]
     """
-    if structure not in get_args(Structure):
-        raise InputError(nearest("structure", structure, get_args(Structure)))
+    check_known("structure", structure, get_args(Structure))
     u, y = (np.asarray(v, float) for v in (u, y))
     names = PARTS[structure]
     if u.shape != y.shape or u.ndim != 1 or len(orders) != len(names):

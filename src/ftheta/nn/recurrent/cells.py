@@ -27,8 +27,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ... import check
-from ...catalog import nearest
-from ...errors import InputError
+from ...catalog import check_known
 from ..activations import activation as make_activation
 
 LSTMState = tuple[Tensor, Tensor]
@@ -105,8 +104,7 @@ class ResidualCell(RNNCell):
     ) -> None:
         super().__init__(n_inputs, n_units, activation)
         self.kernel = None
-        if carry not in CARRIES:
-            raise InputError(nearest("carry", carry, CARRIES))
+        check_known("carry", carry, CARRIES)
         self.carry = nn.Buffer(torch.eye(n_units) * (1.0 if carry == "identity" else decay))
         if carry == "learned":
             self.carry = nn.Parameter(self.carry)
@@ -162,8 +160,7 @@ class GRUCell(_Cell):
 
     def __init__(self, n_inputs: int, n_units: int, convention: str = "torch") -> None:
         super().__init__(n_inputs, n_units, 3)
-        if convention not in CONVENTIONS:
-            raise InputError(nearest("convention", convention, CONVENTIONS))
+        check_known("convention", convention, CONVENTIONS)
         self.convention = convention
         self.kernel = "gru" if convention == "torch" else None
 
