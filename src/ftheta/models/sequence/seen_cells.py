@@ -88,9 +88,8 @@ def traced(obj: Any, X: Any, row: int) -> list[Traced]:
 
 
 def _traced(name: str, cells: Any, before: Any, x: Any, after: Any, outputs: Any) -> Traced:
-    gates = [
-        cell.gates(*given) if hasattr(cell, "gates") else {} for cell, *given in zip(cells, before, x, strict=True)
-    ]
+    steps = zip(cells, before, x, strict=True)
+    gates = [cell.gates(*given) if hasattr(cell, "gates") else {} for cell, *given in steps]
     stacked = {key: torch.cat([now[key] for now in gates]) for key in gates[0]}
     return Traced(name, cells[0], torch.cat(x), [before[0], *after], stacked, torch.cat(outputs))
 
@@ -190,15 +189,10 @@ class CellStep(Result):
             for parent in of:
                 if does not in OWN or parent not in _BOTH:
                     labels[names.index(parent), b] = f"{self.values[parent][self.unit]:.3g}"
-        colors = {"in": GIVEN, "σ": "#FBE3D6", "φ": "#D9F0E6"}
-        return boxes(
-            words,
-            [[names.index(p) for p in box.of] for box in self.boxes],
-            at=[box.at for box in self.boxes],
-            labels=labels,
-            colors=[colors.get(box.does, "#DCEAF4") for box in self.boxes],
-            title=self.caption.partition(":")[0],
-        )
+        tints = {"in": GIVEN, "σ": "#FBE3D6", "φ": "#D9F0E6"}
+        colors, at = [tints.get(box.does, "#DCEAF4") for box in self.boxes], [box.at for box in self.boxes]
+        parents = [[names.index(p) for p in box.of] for box in self.boxes]
+        return boxes(words, parents, at=at, labels=labels, colors=colors, title=self.caption.partition(":")[0])
 
 
 @explanation(

@@ -176,14 +176,11 @@ class CommitteeGain(Result):
 
     @property
     def caption(self) -> str:
-        best = int(self.errors.argmin())
+        best, least = self.members[self.errors.argmin()], self.errors.min()
         gain = 1 - self.committee / self.average if self.average else 0.0
-        beaten = "below" if self.committee < self.errors[best] else "not below"
-        return (
-            f"The committee's {self.measure} is {self.committee:.4g}, {100 * gain:.0f} % less than the mean of its "
-            f"members ({self.average:.4g}) and {beaten} that of the best one ({self.members[best]}, "
-            f"{self.errors[best]:.4g})."
-        )
+        less = f"{100 * gain:.0f} % less than the mean of its members ({self.average:.4g})"
+        beaten = f"{'below' if self.committee < least else 'not below'} that of the best one ({best}, {least:.4g})"
+        return f"The committee's {self.measure} is {self.committee:.4g}, {less} and {beaten}."
 
     @drawn
     def figure(self) -> Figure:

@@ -159,7 +159,6 @@ def splits(
     found = {j: curve for j, curve in found.items() if len(curve[0])}
     if not found:
         raise InputError("No column of X has two different values, so there is no split to look at.")
-    best = [int(gain.argmax()) for _, gain in found.values()]
-    at, gain = (np.array([curve[k][i] for i, curve in zip(best, found.values(), strict=True)]) for k in (0, 1))
+    at, gain = np.array([(at[gain.argmax()], gain.max()) for at, gain in found.values()]).T
     parent = float(impurity(sums.sum(0), kind))
     return Splits(tuple(words.names[j] for j in found), at, gain, parent, tuple(found.values()), kind, len(y))
