@@ -103,7 +103,8 @@ def _arrow(axes: Axes, a: Any, b: Any, bend: float, label: str) -> None:
     axes.annotate("", end, start, arrowprops={**look, **ends})
     if label:
         white = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-        axes.text(*np.mean([start, end], 0), label, ha="center", va="center", size=8, bbox=white)
+        x, y = np.mean([start, end], 0)
+        axes.text(x, y, label, ha="center", va="center", size=8, bbox=white)
 
 
 def _places(parents: Sequence[Sequence[int]], levels: Sequence[int] | None) -> tuple[list[int], list[float]]:
