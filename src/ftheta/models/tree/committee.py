@@ -162,7 +162,8 @@ class _Committee(Plain):
         return np.stack([self._answer(member, x) for member in self.members_])
 
     def _mean(self, X: ArrayLike) -> np.ndarray:
-        return np.tensordot(self.weights_, self.predictions(X), 1)
+        each = self.predictions(X)  # an error before fit
+        return np.tensordot(self.weights_, each, 1)
 
     def get_state(self) -> dict[str, Any]:
         """What was learned, with the files of each member inside."""
