@@ -133,12 +133,19 @@ class Result(ABC):
         if "__repr__" not in vars(cls):
             cls.__repr__ = Result.__repr__  # so that dataclass() does not write one with all the numbers
         dataclass(frozen=True, eq=eq, kw_only=kw_only)(cls)
-        del cls.__setattr__, cls.__delattr__  # that below does the same, also where a class is decorated again
+        del cls.__setattr__, cls.__delattr__  # those below do the same, also where a class is decorated again
 
-    def __setattr__(self, name: str, value: Any = None) -> None:
-        raise FrozenInstanceError(f"A result does not change: {type(self).__name__}.{name} cannot be set.")
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._refuse(name)
+        super().__setattr__(name, value)
 
-    __delattr__ = __setattr__
+    def __delattr__(self, name: str) -> None:
+        self._refuse(name)
+        super().__delattr__(name)
+
+    def _refuse(self, name: str) -> None:
+        if name in type(self).__dict__.get("__dataclass_fields__", ()):
+            raise FrozenInstanceError(f"A result does not change: {type(self).__name__}.{name} cannot be set.")
 
     def columns(self) -> Mapping[str, Any]:
         """Columns of the table: lists or arrays of equal length; a column that is None is left out."""
