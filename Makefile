@@ -35,7 +35,7 @@ middle: .venv/installed-dev
 	$(BIN)/pytest $(ALONE) -m middle -q
 
 stubs: .venv/installed-dev
-	$(BIN)/python -m ftheta.catalog.stubs
+	$(BIN)/python -m tests.stubs
 
 soak: .venv/installed-dev
 	FTHETA_PROFILE=soak $(BIN)/pytest tests -m soak

@@ -11,8 +11,9 @@ import pytest
 import ftheta
 from ftheta import catalog, data, explain
 from ftheta.base import Estimator
-from ftheta.catalog import Card, DataCard, View, stubs
+from ftheta.catalog import Card, DataCard, View
 from ftheta.errors import InputError
+from tests import stubs
 
 KINDS = {"table", "image", "sequence", "text", "series", "boxes", "environment"}
 EXTRAS = {"", "data", "lab", "tune", "text", "rl", "export", "tensorboard", "boost"}

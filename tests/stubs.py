@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from . import classes
+from ftheta.catalog import classes
 
 PACKAGES = ("ftheta", "ftheta.models")
 
