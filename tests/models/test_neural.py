@@ -14,7 +14,7 @@ from ftheta.draw import Draw
 from ftheta.errors import InputError
 from ftheta.models import MLPClassifier, MLPRegressor, NeuralEstimator, NeuralTransformer
 from ftheta.store import Run
-from ftheta.train import Loss, Objective, Training
+from ftheta.train import Callback, Loss, Objective, Training
 from tests.contract.enrolled import digest
 
 rng = np.random.default_rng(0)
@@ -236,3 +236,20 @@ def test_the_batch_is_what_the_net_sees():
     assert isinstance(batch, Batch) and batch.x.dtype == torch.float32 and batch.n == 330
     assert batch.y.mean().abs() < 1e-4 and batch.y.std() == pytest.approx(1, rel=1e-2)
     torch.testing.assert_close(model.module_(batch.x).detach(), model.module_(model.batch(X).x).detach())
+
+
+class LooksAtIt(Callback):
+    """Uses the net in every epoch, and leaves it as it predicts: without dropout."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def on_row(self, ctx, row):
+        self.model.module_.eval()
+
+
+def test_a_callback_that_uses_the_net_does_not_change_the_training():
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.arange(30) % 2
+    one, two = (MLPClassifier(hidden=(8,), dropout=0.5, epochs=4, random_state=0) for _ in range(2))
+    one.fit(X, y), two.fit(X, y, callbacks=[LooksAtIt(two)])
+    assert [row["loss"] for row in one.history_] == [row["loss"] for row in two.history_]

@@ -337,6 +337,10 @@ def test_names_are_saved_and_functions_are_not(tmp_path):
         ({"basis": ["sin"]}, r"basis=\['sin'\]: a list holds functions"),
         ({"basis": [lambda a, b: a]}, r"basis\[0\] \(φ1\) cannot be called with 1 arrays of 50 numbers: .* It must"),
         ({"basis": [np.sin, lambda x: x[:3]]}, r"basis\[1\] \(φ2\) cannot be called with 1 arrays of 50 numbers"),
+        (
+            {"basis": [lambda x: np.sqrt(x + 0j)]},
+            r"basis\[0\] \(φ1\) cannot be called .*: Cannot cast .*one number per",
+        ),
         ({"basis": [lambda x: np.where(x > 0, np.nan, x)]}, r"basis\[0\] \(φ1\) gives nan for row 25"),
         ({"basis": "fourier", "frequencies": []}, r"frequencies=\[\]: a list of finite numbers, at least one"),
         ({"basis": "tanh", "centers": [np.inf]}, r"centers=\[inf\]: a list of finite numbers"),
