@@ -30,6 +30,10 @@ def test_two_units_have_four_attractors_and_five_that_are_none():
         assert energy == pytest.approx((1 - GROWTH) * point @ point / 2, abs=1e-12)
     x, y, z = found.grid
     assert z[10, 50] == pytest.approx((1 - GROWTH) * (x[50] ** 2 + y[10] ** 2) / 2)
+    uneven = design(SQUARE)
+    uneven.bias_ = np.array([0.05, -0.1])
+    x, y, z = equilibria(uneven).grid
+    assert z[10, 50] == pytest.approx(uneven.energy(np.array([[x[50], y[10]]]))[0])
 
 
 def test_a_pattern_that_does_not_hold_is_stored_and_not_an_attractor():
