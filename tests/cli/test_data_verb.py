@@ -74,9 +74,21 @@ def test_json_holds_everything(ok):
     assert (target["lowest"], target["highest"], target["levels"]) == (25, 346, len(np.unique(data.y)))
 
 
-def test_many_columns_are_counted_not_listed(ok):
-    out = ok("data", "show", "digits").out
+def test_many_columns_are_counted_not_listed(ok, tmp_path):
+    write(tmp_path / "wide.csv", [f"c{i}" for i in range(64)], *np.arange(640).reshape(10, 64).tolist())
+    out = ok("data", "show", "wide.csv").out
     assert "columns (the first 40 of 64)\n" in out and "first rows (the first 10 of 64 columns)\n" in out
+    assert len(json.loads(ok("data", "show", "wide.csv", "--json").out)["fields"]) == 64
+
+
+def test_pictures_are_shown_in_blocks(ok):
+    out = ok("data", "show", "digits").out
+    assert "\n     64  pixels   0.000    16.00\n" in out and "pixel_3_4" not in out
+    rows = out.split("first images\n")[1].split("\n")[2:10]
+    pixels = load("digits").x.to_numpy()[0].reshape(8, 8)
+    assert [row[:16] for row in rows] == [
+        "".join(" ░▒▓█"[min(int(5 * v / 16), 4)] * 2 for v in line) for line in pixels
+    ]
     assert len(json.loads(ok("data", "show", "digits", "--json").out)["fields"]) == 64
 
 

@@ -92,5 +92,9 @@ def test_the_figure_shows_what_came_and_the_interval():
     np.testing.assert_array_equal(axes[0].lines[0].get_ydata(), [10, 12, 11, 15])
     assert len(axes[0].collections) == 1 and len(backtest(low=None, high=None).figure().axes[0].collections) == 0
     np.testing.assert_array_equal(axes[1].lines[0].get_ydata(), [0.5, 2.5])
+    assert axes[0].get_xlabel() == "step (dotted: origins)"
+    days = np.arange("2024-01-01", "2024-01-05", dtype="datetime64[D]")
+    alone = backtest(lead=np.ones(4), origin=np.arange(4), time=days).figure().axes  # nothing by steps ahead
+    assert len(alone) == 1 and alone[0].get_xlabel() == "time" and len(alone[0].lines) == 2
     two = backtest(series=np.array([1, 0, 1, 0])).figure().axes[0]  # rows in the order of time: the first series only
     np.testing.assert_array_equal(two.lines[0].get_ydata(), [10, 11])

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..data import Dataset
 
 _SHOWN_ROWS, _SHOWN_FIELDS = 5, 40
+_SHADES, _WIDE, _LINE = " ░▒▓█", 16, 90  # of pictures; pixels that take two letters each; letters
 
 
 @click.group("data", invoke_without_command=True, short_help="List, show and fetch data sets.")
@@ -97,15 +98,41 @@ def _kind(dataset: Dataset) -> Any:
 
 def _tables(facts: dict[str, Any], dataset: Dataset) -> Iterator[Table]:
     fields = facts["fields"]
-    rest = f" (the first {_SHOWN_FIELDS} of {len(fields):,})" if len(fields) > _SHOWN_FIELDS else ""
-    yield Table({key: [f[key] for f in fields[:_SHOWN_FIELDS]] for key in fields[0]}, f"columns{rest}")
-    first = _kind(dataset).first(dataset, _SHOWN_ROWS)
+    pictures = _pictures(dataset) if facts["shape"] else None
+    if pictures is not None and len(fields) > 1:  # a column per pixel
+        ends = [f(field[key] for field in fields) for f, key in ((min, "lowest"), (max, "highest"))]
+        yield Table({"columns": [len(fields)], "kind": ["pixels"], "lowest": ends[:1], "highest": ends[1:]})
+    else:
+        yield from _columns(fields)
+    first = _kind(dataset).first(dataset, _SHOWN_ROWS) if pictures is None else pictures
     if first is not None:
         yield first
     if facts["classes"]:
         counts = facts["classes"].values()
         shares = [f"{100 * count / sum(counts):.1f} %" for count in counts]
         yield Table({"class": list(facts["classes"]), "count": list(counts), "share": shares})
+
+
+def _pictures(dataset: Dataset) -> Table | None:
+    """The first images in blocks, as many as fit beside one another; None where they are too large."""
+    import numpy as np
+
+    height, width = dataset.shape[:2]
+    twice = width <= _WIDE
+    n = min(_LINE // (width * (1 + twice) + 2), dataset.rows)
+    pixels = _kind(dataset).images(dataset.x, np.arange(n), dataset.shape) if n else None
+    if pixels is None or not len(pixels):
+        return None
+    gray = np.asarray(pixels, float).reshape(n, height, width, -1).mean(-1)
+    gray = gray.repeat(2, 2) if twice else gray[:, : height // 2 * 2].reshape(n, height // 2, 2, width).mean(2)
+    low, high = gray.min(), gray.max()
+    blocks = np.array(list(_SHADES))[np.minimum(5 * (gray - low) / ((high - low) or 1), 4).astype(int)]
+    return Table({f"row {i}": ["".join(line) for line in block] for i, block in enumerate(blocks)}, "first images")
+
+
+def _columns(fields: list[dict[str, Any]]) -> Iterator[Table]:
+    rest = f" (the first {_SHOWN_FIELDS} of {len(fields):,})" if len(fields) > _SHOWN_FIELDS else ""
+    yield Table({key: [f[key] for f in fields[:_SHOWN_FIELDS]] for key in fields[0]}, f"columns{rest}")
 
 
 @command.command("get")

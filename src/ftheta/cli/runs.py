@@ -10,7 +10,7 @@ import click
 
 from ..errors import FThetaError
 from ..jobs import files
-from ..jobs.runs import ROOT, all_runs, find_run, flat, result_table, resume_command, times_tested, verdicts
+from ..jobs.runs import ROOT, all_runs, chosen, find_run, result_table, resume_command, times_tested, verdicts
 from ..results import Table
 from ._show import echo, echo_json, echo_rows, echo_scores, echo_table, json_option, new_file_option
 
@@ -65,7 +65,7 @@ def _best(run: Run) -> str:
 def show(run: str) -> None:
     """Settings, history and result of RUN, and how often its test part was used."""
     folder = find_run(run)
-    found = flat(files.settings(folder))
+    found = chosen(files.settings(folder))
     echo(f"{folder.path} ({_status(folder)})")
     echo_table(Table({"setting": list(found), "value": list(map(str, found.values()))}))
     echo()

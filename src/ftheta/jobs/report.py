@@ -23,14 +23,12 @@ from ..errors import FThetaError
 from ..results import Table, counted, percent
 from ..tasks.base import LEVEL, Headline
 from . import files, pages
-from .config import Config
 from .pages import Block, pairs, result_block, slug, table_html, upper
-from .runs import flat, score_of, versions
+from .runs import chosen, score_of, versions
 
 ROWS, IMAGES, MAPS, COLUMNS = 10, 12, 6, 12  # of the worst predictions
 PARTS = {"train": "training"}
 FIRST = 4  # views of a lower order are on the first screen
-KEPT = ("model", "data", "target", "task", "test", "validation", "seed")  # settings that are always listed
 
 
 def page(trained: Any, times_tested: str = "") -> str:
@@ -187,6 +185,9 @@ def _predictions(trained: Any) -> dict[str, Callable[[], Block]]:
     answers = files.answers(trained.run)
     if answers["predicted"] is None:
         return {}
+    index = getattr(trained.tested[0], "index", None)
+    if "time" in answers and isinstance(index, pd.DatetimeIndex) and len(index) == len(answers["y"]):
+        answers = answers | {"time": index.to_numpy()}  # dates are easier to read than the numbers of steps
     made = trained.task.figures(answers["y"], answers, trained.facts["target"] or "y")
     return {name: partial(result_block, make, slug(name), name, heading=name) for name, make in made.items()}
 
@@ -250,8 +251,12 @@ def _table(facts: Mapping[str, np.ndarray], rows: Any, worst: np.ndarray, x: Any
     else:  # rows of different lengths are not shown
         frame = pd.DataFrame(np.empty((len(x), 0)) if isinstance(x, list) else np.asarray(x).reshape(len(x), -1))
     columns: dict[str, list[Any]] = {"row": list(np.asarray(rows)[worst])}
+    if isinstance(frame.index, pd.DatetimeIndex):
+        columns[str(frame.index.name or "time")] = cells(frame.index[worst].to_series())
     columns |= {name: list(np.asarray(column)[worst]) for name, column in facts.items() if name != "wrong"}
     for i, name in enumerate(frame.columns[:COLUMNS]):
+        if "steps ahead" in facts and np.array_equal(frame.iloc[:, i], facts["true"]):  # the target of a series
+            continue
         columns[f"{name} (column)" if str(name) in columns else str(name)] = cells(frame.iloc[worst, i])
     wide = frame.shape[1] > COLUMNS
     return Table(columns, f"The first {COLUMNS} of {frame.shape[1]:,} columns." if wide else "")
@@ -311,8 +316,7 @@ def _target(trained: Any) -> list[Block]:
 
 def _repeat(trained: Any) -> list[Block]:
     run, model, config = trained.run, trained.model, trained.config
-    usual = flat(asdict(Config()))
-    settings = {k: v for k, v in flat(asdict(config)).items() if v is not None and (k in KEPT or v != usual.get(k))}
+    settings = chosen(asdict(config))
     settings["seed"] = getattr(model, "seed_", config.seed)
     kept = [name for name in ("model.safetensors", "test.safetensors") if run.has(name)]
     digests = [f"{trained.facts['digest']}  data", *(f"{sha256(run.read(name)).hexdigest()}  {name}" for name in kept)]

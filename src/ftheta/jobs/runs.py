@@ -6,6 +6,7 @@ import secrets
 import shlex
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,13 @@ from ..catalog import nearest
 from ..errors import FThetaError, InputError
 from ..results import Table
 from . import files
+from .config import Config
 
 if TYPE_CHECKING:
     from ..store import Run
 
 ROOT = Path("runs")
+KEPT = ("model", "data", "target", "task", "test", "validation", "seed")  # settings that are always listed
 
 
 def new_path(model: str, data: str) -> Path:
@@ -31,6 +34,12 @@ def all_runs() -> list[Path]:
     """Every run below `runs/`, oldest first; `--run runs/mine` is one too."""
     found = [p.parent for pattern in ("*/config.toml", "*/*/config.toml") for p in ROOT.glob(pattern)]
     return sorted(found, key=lambda p: (p / "config.toml").lstat().st_mtime)
+
+
+def chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that are not the usual ones, and those that are always listed."""
+    usual = flat(asdict(Config()))
+    return {k: v for k, v in flat(settings).items() if v is not None and (k in KEPT or v != usual.get(k))}
 
 
 def resume_command(path: Path) -> str:

@@ -134,7 +134,11 @@ class Backtest(Result):
     @drawn
     def figure(self) -> Figure:
         """The first column of the first series against what came, and the error by steps ahead."""
-        figure, (left, right) = canvas(2, across=2, width=5.2, height=3.4, width_ratios=[1.6, 1])
+        table = self.columns()
+        leads = table["steps ahead"]
+        many = len(leads) > 1  # else there is nothing to draw by steps ahead
+        grid: dict[str, Any] = {"across": 2, "width": 5.2, "width_ratios": [1.6, 1]} if many else {"width": 7.2}
+        figure, (left, *others) = canvas(1 + many, height=3.4, **grid)
         own = np.full(len(self.y), True) if self.series is None else self.series == self.series[0]
         y, predicted, low, high = (
             None if v is None else each(v)[own, 0] for v in (self.y, self.predicted, self.low, self.high)
@@ -145,14 +149,15 @@ class Backtest(Result):
             left.fill_between(at, low, high, **look)
         left.plot(at, y, color=GREY, lw=1.6, ls="-", label="what came")
         left.plot(at, predicted, color=PALETTE[0], lw=1.6, ls="--", label="forecast")
-        for start in at[np.flatnonzero(np.diff(self.origin[own], prepend=self.origin[0] - 1))][:60]:
+        for start in at[np.flatnonzero(np.diff(self.origin[own], prepend=self.origin[0] - 1))][: 60 * many]:
             left.axvline(start, color=GREY, lw=0.5, ls=":", zorder=0)
-        left.set(title=self.name, xlabel="step (dotted: origins)", ylabel="value")
-        table = self.columns()
-        leads, marker = table["steps ahead"], "o" if len(table["steps ahead"]) < 30 else ""
-        for key, label in (("MAE", "the forecast"), ("MAE of seasonal naive", "seasonal naive")):
-            right.plot(leads, table[key], marker=marker, ms=3, label=f"error of {label}")
-        right.set(title="by steps ahead", xlabel="steps ahead", ylabel="mean absolute error", ylim=(0, None))
+        what = "step" if at.dtype.kind in "iu" else "time"
+        left.set(title=self.name, xlabel=f"{what} (dotted: origins)" if many else what, ylabel="value")
+        for right in others:
+            marker = "o" if len(leads) < 30 else ""
+            for key, label in (("MAE", "the forecast"), ("MAE of seasonal naive", "seasonal naive")):
+                right.plot(leads, table[key], marker=marker, ms=3, label=f"error of {label}")
+            right.set(title="by steps ahead", xlabel="steps ahead", ylabel="mean absolute error", ylim=(0, None))
         legend(figure)
         return figure
 

@@ -174,8 +174,8 @@ def histogram(values: Any, like: Any = None) -> tuple[list[int], str]:
         return np.histogram(numbers, BINS, (of.min(), of.max()))[0].tolist(), "{0} to {2}, median {1}".format(*ends)
     levels = every.value_counts().index[:LEVELS]
     counts = own.value_counts().reindex(levels, fill_value=0).tolist()
-    mark = ":" * (every.dtype.kind in "fiu")  # beside a number
-    said = [f"{level}{mark} {n / max(len(own), 1):.0%}" for level, n in zip(levels, counts, strict=True)]
+    names = [f"{level}:" if str(level)[-1:].isdigit() else level for level in levels]
+    said = [f"{name} {n / max(len(own), 1):.0%}" for name, n in zip(names, counts, strict=True)]
     return counts, ", ".join(said[:4]).replace("%", " %") + ", ..." * (len(said) > 4)
 
 

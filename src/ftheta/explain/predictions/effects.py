@@ -248,9 +248,10 @@ class Attribution(Result):
         first = self.order[:2]
         moved = " and ".join(f"{self.names[j]} = {self.cells[j]} ({self.values[j]:+.4g})" for j in first)
         how = "exact Shapley values" if self.error is None else "Shapley values from random orders"
+        means = " is" if self.output.startswith("probability") else ""  # the class before it may be a number
         return (
-            f"{self.label}: {self.output} {self.prediction:.4g}{self._truth}; the mean of {self.background} rows is "
-            f"{self.mean:.4g}. The difference is due to {moved} most ({how}, which add up to it)."
+            f"{self.label}: {self.output}{means} {self.prediction:.4g}{self._truth}; the mean of {self.background} "
+            f"rows is {self.mean:.4g}. The difference is due to {moved} most ({how}, which add up to it)."
         )
 
     @property

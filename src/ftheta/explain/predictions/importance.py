@@ -110,7 +110,10 @@ class Importance(Result):
         unit = f" / {self.unit}" if self.unit else ""
         axes.set(ylim=(shown - 0.4, -0.6), xlabel=f"growth of the {self.loss}{unit}")
         more = len(self.names) - shown
-        axes.set_title(f"{short(self.finding, 44 if more else 60)}{f' (not shown: {more} smaller)' * bool(more)}")
+        place: dict[str, Any] = {"x": 1, "ha": "right"} if more else {}  # room for a longer line
+        axes.set_title(
+            f"{short(self.finding, 44 if more else 60)}{f' (not shown: {more} smaller)' * bool(more)}", **place
+        )
         axes.margins(x=0.12)
         axes.grid(visible=False, axis="y")
         if any(len(places) > 1 for places in self.members[:BARS]):

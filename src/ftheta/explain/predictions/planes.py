@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from ...errors import InputTypeError
-from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend, short
+from ...plots import PALETTE, Figure, canvas, drawn, legend, short
 from ...results import Result, percent
 from .._probe import classes_of, features, finite, in_units, named, names_of, pair_of, targets
 from .._registry import Names, explanation
@@ -23,6 +23,7 @@ GRID = {1: 201, 2: 25}  # points along each axis, by the number of features
 MAX_ROWS = 300  # that are drawn
 PLANE = 161  # positions along each feature, of regions
 UNSURE = 0.75  # probability of the winner
+INK = "#000001"  # black that stays black on a dark page, where the plane stays pale
 MARKERS = "osD^vPX"
 
 
@@ -164,10 +165,10 @@ class Regions(Result):
         shade = 1 - strength[..., None] * (1 - colors[best])
         axes.imshow(shade, origin="lower", extent=extent, aspect="auto", interpolation="bilinear")
         for k in np.unique(best)[1:]:
-            axes.contour(self.x, self.y, self.lead(int(k)), levels=[0.0], colors="black", linewidths=1.4)
+            axes.contour(self.x, self.y, self.lead(int(k)), levels=[0.0], colors=INK, linewidths=1.4)
         if top.min() < UNSURE < top.max():
-            axes.contour(self.x, self.y, top, levels=[UNSURE], colors=GREY, linewidths=1.1, linestyles="dotted")
-            axes.plot([], [], ls="dotted", color=GREY, label=f"winner has {percent(UNSURE)}")
+            axes.contour(self.x, self.y, top, levels=[UNSURE], colors=INK, linewidths=1.1, linestyles="dotted")
+            axes.plot([], [], ls="dotted", color="black", label=f"winner has {percent(UNSURE)}")
         for k in [k for k in (*range(len(self.classes)), -1) if (self.code == k).any()]:
             marker = MARKERS[(k + k // len(PALETTE)) % 7] if k >= 0 else "."
             look = {"marker": marker, "color": colors[k] if k >= 0 else "0.3", "s": 18, "edgecolors": "white"}

@@ -73,6 +73,7 @@ class MoreRows(Result):
             )  # fmt: skip
         axes.set(xscale="log", xlabel="rows learned from", ylabel=self.error, title="Would more rows help?")
         axes.set_xticks(self.rows, [f"{n:,}" for n in self.rows])
+        axes.minorticks_off()  # their labels would lie over these
         axes.legend()
         return figure
 

@@ -201,6 +201,7 @@ class ResidualTests(Result):
             axes.plot(lags, values, "o", ms=3, color=PALETTE[0])
             most = max(1.2 * float(np.abs(values).max()), 2 * self.band)
             axes.set(title=title, xlabel="lag (steps)", ylabel="correlation", ylim=(-most, most))
+            axes.xaxis.get_major_locator().set_params(integer=True)
         return figure
 
 
