@@ -177,7 +177,9 @@ def test_every_player_has_the_gradient_of_his_own_loss():
     np.testing.assert_allclose(found.norm, [2.5 * 3 + 2 * 2, 2.5 * 2])  # ∂(2.5ab + a²)/∂a, ∂(-2.5ab)/∂b
     assert found.losses == {"down": 2.5 * 6 + 4, "up": -15}
     assert found.table().columns["player"] == ["down", "up"]
-    assert found.table().caption == "Gradient at 2 rows: down 19.00, up -15.00."
+    assert (
+        found.table().caption == "Gradient at 2 rows: down 19.00, up -15.00. The mean |g| goes from 5 in b to 12 in a."
+    )
     assert torch.equal(torch.get_rng_state(), before) and not game.memory_.running_mean.any() and game.memory_.training
     game.module_.a.requires_grad_(False)
     assert gradient_flow(game, [[1.0], [4.0]]).names == ("b",)

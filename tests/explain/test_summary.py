@@ -12,7 +12,7 @@ from ftheta import MLPClassifier, Training
 from ftheta.data import Batch, TargetSpec
 from ftheta.errors import InputError
 from ftheta.explain import activations, summary
-from ftheta.nn import MLP
+from ftheta.nn import MLP, Recurrent
 from ftheta.train import Loss, Objective, Supervised
 
 
@@ -372,3 +372,9 @@ def test_a_net_without_forward_is_run_by_its_objective():
     assert summary(Coder(), x).multiply_adds.tolist() == [3, 3]
     with pytest.raises(InputError, match=r'Halves failed on 4 rows .* missing the required "forward" function'):
         activations(Halves(), x)
+
+
+@pytest.mark.parametrize(("cell", "gates"), [("lstm", 4), ("gru", 3)])
+def test_recurrent_nets_of_ours_are_counted_whatever_kernel_runs(cell, gates):
+    found = summary(Recurrent(3, 5, cell), torch.zeros(2, 7, 3))
+    assert found.multiply_adds.tolist() == [7 * gates * 5 * (3 + 5)]

@@ -176,8 +176,9 @@ def whiskers(
     for axes, (label, rows) in zip(grid, panels.items(), strict=True):
         if at is not None:
             axes.axvline(at, color=GREY, lw=1, ls=(0, (4, 3)), zorder=1)
+        none = " [none]" * any(row[2] is not None for row in rows)  # said beside others that have one
         for i, (_, value, low, high, *words) in enumerate(rows):
-            text, fill, place = f"{value:#.4g} [none]", "white", axes.get_yaxis_transform()
+            text, fill, place = f"{value:#.4g}{none}", "white", axes.get_yaxis_transform()
             if low is not None and high is not None:
                 axes.hlines(i, low, high, color=PALETTE[0], lw=2)
                 text, fill = f"{value:#.4g} [{low:#.3g}, {high:#.3g}]", PALETTE[0]

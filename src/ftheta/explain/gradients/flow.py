@@ -62,7 +62,9 @@ class GradientFlow(Result):
     @property
     def caption(self) -> str:
         losses = ", ".join(f"{name} {value:#.4g}" for name, value in self.losses.items())
-        return f"Gradient at {self.n} rows: {losses}."
+        least, most = (f"{self.mean_absolute[i]:.2g} in {self.names[i]}" for i in self.mean_absolute.argsort()[[0, -1]])
+        spread = f" The mean |g| goes from {least} to {most}." if len(self.names) > 1 else ""
+        return f"Gradient at {self.n} rows: {losses}.{spread}"
 
     def figure(self) -> Figure:
         """Mean absolute gradient of each tensor, with ‖g‖ / ‖θ‖ beside it."""

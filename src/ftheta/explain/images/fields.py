@@ -84,7 +84,10 @@ class ReceptiveField(Result):
 
     @property
     def caption(self) -> str:
-        return "What the middle unit of each layer sees."
+        sizes = f"{_by(self.size[0])} in {self.names[0]}, {_by(self.size[-1])} in {self.names[-1]}"
+        differ = ", ".join(name for name, same in zip(self.names, self.agree, strict=True) if not same)
+        said = f"those of {differ} are measured otherwise" if differ else "computed and measured fields agree"
+        return f"What the middle unit of each layer sees: {sizes}; {said}."
 
     @drawn
     def figure(self) -> Figure:

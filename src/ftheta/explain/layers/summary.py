@@ -37,7 +37,7 @@ from .._registry import explanation
 EDGE = 0.01  # of the range: where a unit counts as saturated
 MANY = 100_000  # numbers of a layer whose quantiles are exact; of more, those of evenly spaced rows
 RECURRENT = (RNNBase, RNNCellBase, Recurrent)
-FUSED = (RNNBase, nn.MultiheadAttention, nn.TransformerEncoderLayer)
+FUSED = (RNNBase, Recurrent, nn.MultiheadAttention, nn.TransformerEncoderLayer)
 _RANGES = {nn.Sigmoid: (0.0, 1.0), nn.Hardsigmoid: (0.0, 1.0), nn.Tanh: (-1.0, 1.0), nn.Softsign: (-1.0, 1.0)}
 
 
@@ -185,10 +185,12 @@ def _multiply_adds(obj: Any, batch: Batch, names: list[str]) -> dict[str, int]:
     module = module_of(obj)
     if any(isinstance(part, FUSED) for part in module.modules()):
         with suppress(RuntimeError, TypeError, NotImplementedError, AttributeError):  # it reads numbers
-            copy = deepcopy(module).to("meta").eval()
-            rows = tree_map(lambda v: v.to("meta") if isinstance(v, Tensor) else v, batch.x)
+            copy, given = deepcopy(module).to("meta").eval(), []
+            with untouched(module), module.register_forward_pre_hook(lambda _, x: given.append(x)):
+                _probe.forward(obj, batch)  # an estimator may make other inputs of its rows
+            rows = tree_map(lambda v: v.to("meta") if isinstance(v, Tensor) else v, given)
             with torch.no_grad():
-                return _counted(copy, names, lambda: copy(rows))
+                return _counted(copy, names, lambda: [copy(*x) for x in rows])
     with untouched(module):
         return _counted(module, names, lambda: _probe.forward(obj, batch))
 
@@ -268,7 +270,9 @@ class Activations(Result):
     def caption(self) -> str:
         broken = [name for name, mean in zip(self.names, self.mean, strict=True) if not np.isfinite(mean)]
         lost = f" Numbers that are not finite in {', '.join(broken)}." if broken else ""
-        return f"Activations of {self.n} rows.{lost}"
+        most = self.names[int(self.dead.argmax())] if self.dead.any() else ""
+        dead = f"Most dead units: {most}, {100 * self.dead.max():.2g} %." if most else "No unit is dead."
+        return f"Activations of {self.n} rows.{lost} {dead}"
 
     def figure(self) -> Figure:
         """Quantiles of each layer, with the shares of dead and saturated units beside them."""

@@ -47,10 +47,10 @@ def diagnostics(
     figure, (first, second, third, fourth) = canvas(4, across=2, width=4.8, height=4.0)
     n, there = len(fitted), np.flatnonzero(np.isfinite(standardized))
     z, h = standardized[there], leverage[there]
-    _against(first, "Residuals and fitted values", fitted, residuals, f"residual ({target})")
+    _against(first, "Residuals and fitted values", fitted, residuals, f"residual ({target})", target)
     first.axhline(0, **DASHED)
     _quantiles(second, z)
-    _against(third, "Scale and location", fitted[there], np.sqrt(abs(z)), "√|standardized residual|")
+    _against(third, "Scale and location", fitted[there], np.sqrt(abs(z)), "√|standardized residual|", target)
     third.set_ylim(bottom=0)
     _leverage(fourth, h, z, rank)
     for i in np.argsort(-(z**2) * h / (1 - h), kind="stable")[:NAMED]:
@@ -67,8 +67,8 @@ def _some(n: int, most: int = MAX_POINTS) -> slice:
     return slice(None, None, -(-max(n, 1) // most))
 
 
-def _against(axes: Axes, title: str, fitted: np.ndarray, values: np.ndarray, label: str) -> None:
-    axes.set(title=title, xlabel="fitted value (units of y)", ylabel=label)
+def _against(axes: Axes, title: str, fitted: np.ndarray, values: np.ndarray, label: str, target: str) -> None:
+    axes.set(title=title, xlabel=f"fitted value ({target})", ylabel=label)
     shown, smoothed = _some(len(values)), _some(len(values), MAX_SMOOTHED)
     axes.plot(fitted[shown], values[shown], "o", **DOTS)
     if len(np.unique(fitted)) > 3 and np.ptp(fitted) > 1e-9 * abs(fitted).max():
