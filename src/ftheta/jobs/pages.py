@@ -139,7 +139,7 @@ def result_block(
         return Block(**more, html=Markup(f'<p class="soft">{escape(str(error))}</p>'))
     n = len(next(iter(table.columns.values()), ()))
     caption = Markup(f'<p class="caption below">{escape(table.caption)}</p>') if table.caption else Markup("")
-    numbers = table_html(Table(table.columns))
+    numbers = table_html(Table(table.columns)) if n else Markup("")
     if n <= SHORT:
         return Block(**more, html=drawn + caption + numbers)
     return Block(**more, html=drawn + caption, folded=numbers, summary=f"Numbers ({counted(n, 'row')})")

@@ -149,7 +149,8 @@ def _result(result: Mapping[str, Any], times_tested: str) -> list[Block]:
         "none" if low is None else f"{_number(low)} to {_number(high)}" for low, high in ends
     ]
     if simple:
-        columns["baseline"] = [simple["scores"].get(name) for name in scores]
+        of_it = {name: round(v, 12) if isinstance(v, float) else v for name, v in simple["scores"].items()}
+        columns["baseline"] = [of_it.get(name) for name in scores]  # an error of rounding is 0
         columns |= {"linear": [simple["linear"].get(name) for name in scores]} if simple["linear"] else {}
     columns["method"] = [
         "" if low is None else str(method.get(name, "")) for name, (low, _) in zip(scores, ends, strict=True)
@@ -166,11 +167,19 @@ def _training(trained: Any) -> list[Block]:
         return [Block(text=getattr(trained.model, "how_fitted", "The model was fitted in closed form."))]
     reason = getattr(trained.model, "stop_reason_", "")
     warned = f" {files.result(trained.run).get('warning', '')}".rstrip()
-    known = {"": "", "rounds": "", "seconds": " The time was used up.", "steps": " The steps were used up."}
+    known = {
+        "": "",
+        "rounds": "",
+        "converged": " It converged.",
+        "seconds": " The time was used up.",
+        "steps": " The steps were used up.",
+    }
     why = known.get(reason, f" Ended early: {reason}.")
     known = {n: getattr(trained.model, n) for n in ("likelihood_", "target_", "surrogate") if hasattr(trained.model, n)}
     words = {"target": trained.facts["target"]} if trained.facts["target"] else {}
-    said = f"{counted(len(history), 'epoch')}.{why}{warned}"
+    phases, what = {row.get("phase", 1) for row in history}, "epoch" if "epoch" in history[0] else "round"
+    course = f"{counted(len(history), what)}{f' in {len(phases)} phases' * (len(phases) > 1)}"
+    said = f"{course}.{why}{warned}"
     if len(history) == 1:  # one point makes no curve
         return [Block(text=said, html=table_html(Table({name: [value] for name, value in history[0].items()})))]
     curves = partial(explain.curves, SimpleNamespace(history_=history, **known), **words)

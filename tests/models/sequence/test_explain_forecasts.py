@@ -34,7 +34,7 @@ def test_the_step_at_which_a_free_run_leaves_its_interval(model):
     other.iloc[:12] = kept.predicted
     other.iloc[7] += 10
     found = explain.run("free-run", model, other, steps=12)
-    assert "leaves the 95 % interval at step 8; 1 steps lie outside" in found.caption
+    assert "leaves the 95 % interval at step 8; 1 step lies outside" in found.caption
     assert str(found.time[7])[:10] == "2024-04-17" and len(found.table().columns["step"]) == 12
     other.iloc[7] -= 10
     assert "stays in the 95 % interval" in explain.run("free-run", model, other, steps=12).caption

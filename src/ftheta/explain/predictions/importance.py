@@ -55,7 +55,8 @@ class Importance(Result):
     @property
     def growth(self) -> np.ndarray:
         """Mean over permutations: (C,)."""
-        return self.repeats.mean(1)
+        mean = self.repeats.mean(1)
+        return np.where(abs(mean) > 1e-12 * abs(self.repeats).max(), mean, 0.0)  # changes that cancel leave rounding
 
     def columns(self) -> dict[str, Any]:
         """One row for each column, or group of columns that were permuted together."""

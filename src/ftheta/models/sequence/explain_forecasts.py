@@ -27,7 +27,7 @@ from ...errors import InputError
 from ...explain import explanation
 from ...measure import Backtest
 from ...plots import GREY, PALETTE, Figure, canvas, drawn, legend
-from ...results import Result
+from ...results import Result, counted
 
 
 class OneStep(Result):
@@ -76,7 +76,8 @@ class Path(Result):
             few = f"{n * (1 - self.level):.2g} are expected"
             return f"{len(out)} of {n} steps lie outside the {share} interval one step ahead; {few}."
         when = f"leaves the {share} interval at step {out[0] + 1}" if len(out) else f"stays in the {share} interval"
-        return f"Free run of {n} steps: what came {when}; {len(out)} steps lie outside."
+        lie = "lies" if len(out) == 1 else "lie"
+        return f"Free run of {n} steps: what came {when}; {counted(len(out), 'step')} {lie} outside."
 
     def columns(self) -> dict[str, Any]:
         """One row per step of a free run, or per anomaly."""
@@ -107,14 +108,18 @@ def _path(model: Any, X: Any, horizon: int, level: float, free: bool) -> Path:
         raise InputError("There are no intervals: the series is too short, or calibration=0.")
     own = found["origin"] == found["origin"][0] if free else found["series"] == found["series"][0]
     columns = {k: found[k].reshape(len(own), -1)[own, 0] for k in ("y", "predicted", "low", "high")}
-    time = Grid.from_facts(model.input_.facts).times(found["time"][own])
-    return Path(time=np.asarray(time), **columns, level=level, free=free)
+    return Path(time=_times(model, found["time"][own]), **columns, level=level, free=free)
+
+
+def _times(model: Any, steps: np.ndarray) -> np.ndarray:
+    return np.asarray(Grid.from_facts(model.input_.facts).times(steps))
 
 
 @explanation("one-step", fresh=True)
 def one_step(model: Any, X: Any) -> OneStep:
     """Errors one step ahead, beside those of free runs: a model may be good at one and poor at the other."""
-    return OneStep(*(Backtest.of(model.rolled(X, h), n) for h, n in ((1, "One-step"), (None, "Free-run"))))
+    found = ((model.rolled(X, h), name) for h, name in ((1, "One-step"), (None, "Free-run")))
+    return OneStep(*(Backtest.of(made | {"time": _times(model, made["time"])}, name) for made, name in found))
 
 
 @explanation("free-run", fresh=True)
