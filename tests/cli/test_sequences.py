@@ -1,5 +1,7 @@
 """Sequences on the command line: a long table with --group, a folder of tables, and an NPZ file."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,7 +42,10 @@ def test_a_long_table_is_trained_on_predicted_and_evaluated(ok):
     p = model.model.predict_proba(model.encoder.transform([sequence]))
     np.testing.assert_allclose(out.loc[0, ["p(fall)", "p(rise)"]].to_numpy(float), p[0], rtol=1e-5)
     assert "(n = 30)" in ok("evaluate", "last", "long.csv").out
-    assert "Which columns matter" not in model.report().read_text()
+    page = model.report().read_text()
+    assert "Which columns matter" not in page
+    wrong = page.split("rows were predicted wrongly")[1].split("</table>")[0]  # by name, not by number alone
+    assert re.findall(r"<th[^>]*>([^<]+)", wrong) == ["row", "id", "steps", "true", "predicted", "p(true class)"]
 
 
 @pytest.mark.middle

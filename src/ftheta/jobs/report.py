@@ -206,7 +206,7 @@ def _where_it_errs(trained: Any) -> list[Block]:
     answers, task, data = files.answers(trained.run), trained.task, trained.facts
     groups = trained.errors()
     if groups is not None and groups.groups:
-        return [result_block(lambda: groups, "where-it-errs", groups.caption, text=groups.caption)]
+        return [result_block(lambda: groups, "where-it-errs", groups.caption)]
     confused = task.confused(answers["y"], answers) if data["shape"] and answers["predicted"] is not None else {}
     if not confused:
         return []
@@ -237,7 +237,10 @@ def _most_wrong(trained: Any) -> list[Block]:
             named = f"Rows {', '.join(str(row) for row in rows[order[:MAPS]])}."
             return [note, Block(text=named, html=pages.figure_html(drawn, "worst-maps", note.text))]
         return [note, Block(images=list(_grid(facts, rows, order[:IMAGES], images)))]
-    return [note, Block(html=table_html(_table(facts, rows, order[:ROWS], x)))]
+    named = trained.dataset.row_names if isinstance(x, list) and not data["test"] else None
+    more = {} if named is None else {trained.config.group or "name": np.asarray(named)[rows]}
+    more |= {"steps": np.array([len(row) for row in x])} if isinstance(x, list) else {}
+    return [note, Block(html=table_html(_table(more | facts, rows, order[:ROWS], x)))]
 
 
 def _grid(facts: Mapping[str, Any], rows: Any, worst: np.ndarray, images: np.ndarray) -> Iterator[dict[str, Any]]:
