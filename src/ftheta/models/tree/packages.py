@@ -27,6 +27,7 @@ from .boosting import Boosted, BoostedClassifier, BoostedRegressor, BoostingClas
 from .grown import LARGEST
 from .nodes import WORDS, of_predictors, predictor
 
+BLOCK = 65536  # rows that are rounded at a time
 CHECKED, WITHIN = 1000, 1e-4  # rows whose outputs are compared, and by how much of the largest they may differ
 
 
@@ -101,8 +102,13 @@ class _XGBoost(_Package):
 
     def _table(self, X: Any, *, reset: bool = False, dtype: str = "float64") -> np.ndarray:
         """Checked X; numbers are those of float32, as XGBoost compares them."""
-        x = np.clip(super()._table(X, reset=reset, dtype=dtype), -LARGEST, LARGEST)
-        return x.astype(np.float32).astype(np.float64)
+        x = super()._table(X, reset=reset, dtype=dtype)
+        if getattr(X, "dtype", None) == np.float32:
+            return x
+        rounded = np.empty_like(x)
+        for i in range(0, len(x), BLOCK):  # so that no third copy is held
+            rounded[i : i + BLOCK] = np.clip(x[i : i + BLOCK], -LARGEST, LARGEST).astype(np.float32)
+        return rounded
 
     def _grow(self, package: Any, rows: Rows, settings: dict[str, Any]) -> tuple[list[TreePredictor], np.ndarray]:
         settings |= {"eta": self.lr, "lambda": self.l2, "min_child_weight": self.min_child_weight, "seed": self.seed_}
