@@ -153,7 +153,7 @@ def field(name: str, values: Any) -> dict[str, Any]:
     known = column.dropna()
     ordered = known.astype(str) if kind == "category" else known
     ends = pd.Series([ordered.min(), ordered.max()]).tolist() if len(known) else [None, None]
-    low, high = (v if v is None or isinstance(v, int | float) else str(v) for v in ends)
+    low, high = (v if v is None or isinstance(v, int | float) else str(v).removesuffix(" 00:00:00") for v in ends)
     missing, levels = int(column.isna().sum()), int(known.nunique())
     return {"name": name, "kind": kind, "missing": missing, "levels": levels, "lowest": low, "highest": high}
 

@@ -102,7 +102,7 @@ class Table(Kind):
         x = data.x[:rows]
         wide = f" (the first {MAX_COLUMNS} of {x.shape[1]:,} columns)" if x.shape[1] > MAX_COLUMNS else ""
         shown = {str(c): x[c].tolist() for c in x.columns[:MAX_COLUMNS]}
-        cells = {c: [None if v != v else v for v in values] for c, values in shown.items()}
+        cells = {c: [None if v != v else _day(v) for v in values] for c, values in shown.items()}
         if data.y is not None:
             y = np.asarray(data.y)
             names = np.asarray(data.target_names, dtype=object)
@@ -112,6 +112,11 @@ class Table(Kind):
     @classmethod
     def images(cls, x: Any, rows: Any, shape: Sequence[int]) -> np.ndarray | None:
         return np.asarray(x)[rows].reshape(len(rows), *shape) if len(shape) else None
+
+
+def _day(value: Any) -> Any:
+    """A date without the hour 0."""
+    return str(value).removesuffix(" 00:00:00") if hasattr(value, "isoformat") else value
 
 
 def image_size(shape: Sequence[int]) -> str:
