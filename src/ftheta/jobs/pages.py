@@ -125,7 +125,13 @@ def bars(counts: Sequence[int], says: str) -> Markup:
 
 
 def result_block(
-    make: Callable[[], Result], prefix: str, alt: str, numbers_of: Callable[[], Result] | None = None, **more: Any
+    make: Callable[[], Result],
+    prefix: str,
+    alt: str,
+    numbers_of: Callable[[], Result] | None = None,
+    *,
+    draw: bool = True,
+    **more: Any,
 ) -> Block:
     """Figure of a result, its finding in a sentence, and its table, folded where it is long; or why there is none.
 
@@ -134,11 +140,11 @@ def result_block(
     try:
         result = make()
         table, said = (result if numbers_of is None else numbers_of()).table(), result.caption or alt
-        drawn = figure_html(result.figure(), prefix, said)
+        drawn = figure_html(result.figure(), prefix, said) if draw else Markup("")
     except FThetaError as error:
         return Block(**more, html=Markup(f'<p class="soft">{escape(str(error))}</p>'))
     n = len(next(iter(table.columns.values()), ()))
-    caption = Markup(f'<p class="caption below">{escape(table.caption)}</p>') if table.caption else Markup("")
+    caption = Markup(f'<p class="caption{" below" * draw}">{escape(table.caption)}</p>' if table.caption else "")
     numbers = table_html(Table(table.columns)) if n else Markup("")
     if n <= SHORT:
         return Block(**more, html=drawn + caption + numbers)

@@ -281,7 +281,10 @@ def _explained(trained: Any, view: View) -> Block:
     """An explanation below the question that it answers; with the table of the one that it stands for."""
     about = {"heading": view.question, "anchor": f"explain-{slug(view.name)}", "text": view.summary, "soft": True}
     numbers = partial(trained.explained, view.instead) if view.instead else None
-    return result_block(partial(trained.explained, view.name), slug(view.name), view.summary, numbers, **about)
+    draw = view.name != "summary"  # whose figure says no more than its table
+    return result_block(
+        partial(trained.explained, view.name), slug(view.name), view.summary, numbers, draw=draw, **about
+    )
 
 
 def _data(trained: Any) -> list[Block]:
