@@ -6,6 +6,7 @@ Arguments are declared by annotations (`Count`, `Positive`, `Literal[...]`) and 
 
 import types
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, wraps
 from inspect import Parameter, cleandoc, signature
@@ -17,6 +18,7 @@ from torch import nn
 from .. import catalog, check
 from ..errors import InputError, InputTypeError
 from ..results import Result
+from ..train import threads
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -167,7 +169,9 @@ def run(name: str, obj: Any, X: Any = None, y: Any = None, **words: Any) -> Resu
         >>> run("summary", nn.Linear(2, 1), [[0.5, 1.5]]).table().columns["parameters"]
         [3]
     """
-    return get(name)(obj, X, y, **words)
+    known = catalog.VIEWS.get(name)
+    with nullcontext() if known and known.cost == "slow" else threads(1):  # of few rows
+        return get(name)(obj, X, y, **words)
 
 
 def require(obj: Any, needs: str | type, caller: str) -> None:
