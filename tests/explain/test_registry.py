@@ -14,9 +14,9 @@ from ftheta.errors import InputError, InputTypeError
 from ftheta.explain import _registry
 from ftheta.explain._probe import batch_of, calls, forward, untouched
 from ftheta.results import Result, Table
+from ftheta.train import threads
 
 LINE = LinearRegression().fit([[0.0], [1.0], [2.0]], [1.0, 2.0, 3.0])
-from ftheta.train import threads
 
 
 class Magnet:
