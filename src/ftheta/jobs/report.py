@@ -292,7 +292,8 @@ def _data(trained: Any) -> list[Block]:
     names = ("name", "kind", "rows", "test", "target", "license", "citation")
     facts = {name: data[name] for name in names if data[name]}
     facts |= {"shape of an image": " × ".join(map(str, data["shape"]))} if data["shape"] else {}
-    facts |= {f"{PARTS.get(name, name)} rows": f"{n:,}" for name, n in data["parts"].items()}
+    facts |= {f"{PARTS.get(name, name)} rows": n for name, n in data["parts"].items()}
+    facts = {name: f"{value:,}" if isinstance(value, int) else value for name, value in facts.items()}
     notes = [Block("Notes", text=" ".join(f"{upper(note).rstrip('.')}." for note in data["notes"]))]
     blocks = [Block(html=pairs(("what", "value"), facts)), *(notes if data["notes"] else []), *_target(trained)]
     if not data["columns"]:
