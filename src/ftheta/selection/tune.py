@@ -3,6 +3,7 @@ differ in seed, rate, batch size and penalties only are trained all at once."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,7 @@ class Folds:
 
         made, k = [_tried(self.make, point) for point in points], len(self.fits)
         good = [model for model in made if not isinstance(model, Exception)]
-        models = _fitted([(clone(model), data) for model in good for data in self.fits])
+        models = _fitted([(model, data) for model in good for data in self.fits])
         each = iter([models[i : i + k] for i in range(0, len(models), k)])
         with threads(1):  # a few rows each
             return [m if isinstance(m, Exception) else _tried(self._joined, next(each)) for m in made]
@@ -196,10 +197,10 @@ def _fitted(fits: Sequence[Fit]) -> list[Any]:
     """Fitted estimators, or the error of one that could not be."""
     from ..train.many import OWN
 
+    alike = cache(lambda model: str([v for v in sorted(model.get_params().items()) if v[0] not in (*OWN, "training")]))
     groups: dict[str, list[int]] = {}
     for i, (model, data) in enumerate(fits):
-        shared = {k: v for k, v in sorted(model.get_params().items()) if k not in (*OWN, "training")}
-        groups.setdefault(f"{shared} {np.shape(data['X'])[1:]}", []).append(i)
+        groups.setdefault(f"{alike(model)} {np.shape(data['X'])[1:]}", []).append(i)
     made: dict[int, Any] = {}
     for group in groups.values():
         for k in range(0, len(group), TOGETHER):
@@ -214,8 +215,9 @@ def _stack(fits: Sequence[Fit]) -> list[Any]:
     from ..train.many import LOST, OWN
 
     try:
-        problems = [{**data, **{name: model.get_params()[name] for name in OWN}} for model, data in fits]
-        fitted = fit_many(fits[0][0], problems)
+        own = cache(lambda model: {name: value for name, value in model.get_params().items() if name in OWN})
+        fitted = fit_many(fits[0][0], [{**data, **own(model)} for model, data in fits])
     except FAILS:  # refused together, or one of them alone
-        return [_tried(model.fit, **data) for model, data in fits]
+        copies: list[Any] = [clone(model) for model, _ in fits]
+        return [_tried(model.fit, **data) for model, (_, data) in zip(copies, fits, strict=True)]
     return [NonFiniteError(why) if (why := model.stop_reason_).startswith(LOST) else model for model in fitted]

@@ -117,6 +117,11 @@ def _check(trainers: Sequence[Trainer]) -> None:
         raise InputError(f"fit_many does not train {what}. Leave it out, or fit the problems in a loop.")
 
 
+def _as(values: Tensor, p: Tensor) -> Tensor:
+    """A number of each member (M,) beside a parameter (M, ...)."""
+    return values.view(-1, *[1] * (p.ndim - 1))
+
+
 class _Stack(Steps):
     """All members as one process; a round is an epoch of each. Members that have stopped are no longer looked at."""
 
@@ -137,7 +142,7 @@ class _Stack(Steps):
         self.rates, like = [t.rates.base[self.player][0] for t in self.trainers], self.trained[0]
         self.share = like.new_tensor([rate / max(self.rates) for rate in self.rates])
         self.l2, self.l1 = like.new_tensor([[t.training.l2, t.training.l1] for t in self.trainers]).T
-        self.punished = bool((self.l2 + self.l1).any())
+        self.punished, self.sparse = bool((self.l2 + self.l1).any()), bool(self.l1.any())
         self.optimizer = optim.make(self.first.names[self.player], self.trained, max(self.rates), self.training.options)
         self.move = bare_step(self.optimizer)
         self.base = deepcopy(self.first.objective).to("meta").train()
@@ -172,16 +177,16 @@ class _Stack(Steps):
             p.grad = None
         with first.drawing.scope(draw):
             loss = self._each(self.fixed or next(self.stream), draw, "loss", self.player)["loss"]
-            more = [self._penalty()] if self.punished else []
-            slopes = [loss.weight.reciprocal(), *map(torch.ones_like, more)]  # type: ignore[union-attr]
-            torch.autograd.backward([loss.total, *more], slopes)
+            loss.total.backward(loss.weight.reciprocal())  # type: ignore[union-attr]
+        if self.punished:
+            self._add_slopes()
         self.sums.append(torch.stack([loss.total.detach(), loss.weight]))  # type: ignore[list-item]
         self.factor = optim.factor(t.schedule, self.step, first.rates.horizon or 1, t.warmup, t.schedule_options)
         self.optimizer.param_groups[0]["lr"] = max(self.rates) * self.factor
         before = [p.detach().clone() for p in self.trained] if min(self.rates) < max(self.rates) else []
         self.move()
         for p, old in zip(self.trained, before, strict=False):  # a step is linear in the rate
-            p.data = old + self.share.view(-1, *[1] * (p.ndim - 1)) * (p.data - old)
+            p.data = old.lerp_(p.data, _as(self.share, p))
         self.step += 1
         return self._end_epoch() if position == len(first.source) - 1 else None
 
@@ -214,6 +219,14 @@ class _Stack(Steps):
         """l2 Σ θ² + l1 Σ |θ| of each member: (M,)."""
         flat = torch.cat([p.flatten(1) for p in self.penalized], 1)
         return self.l2 * flat.square().sum(1) + self.l1 * flat.abs().sum(1)
+
+    def _add_slopes(self) -> None:
+        """The gradient of the penalty: 2 l2 θ + l1 sign θ."""
+        for p in self.penalized:
+            slope = _as(2 * self.l2, p) * p.detach()
+            if self.sparse:
+                slope += _as(self.l1, p) * p.detach().sign()
+            p.grad = slope if p.grad is None else p.grad.add_(slope)
 
     @torch.no_grad()
     def _columns(self) -> dict[str, Tensor]:
