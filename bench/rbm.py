@@ -39,7 +39,7 @@ class Weights(NamedTuple):
 def ours(x: np.ndarray, seed: int) -> Weights:
     """The estimator."""
     knobs: dict[str, Any] = {"batch_size": BATCH, "lr": RATE, "epochs": EPOCHS, "random_state": seed}
-    made = RestrictedBoltzmannMachine(n_hidden=HIDDEN, **knobs).fit(x)
+    made = RestrictedBoltzmannMachine(n_hidden=HIDDEN, start_at_means=False, **knobs).fit(x)
     return Weights(*(made.module_.get_parameter(name) for name in Weights._fields))
 
 
