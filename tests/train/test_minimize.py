@@ -92,8 +92,10 @@ def outcome(f, start, lr, steps=100):
     if not path.values[-1] <= path.values[0]:
         return "diverged"
     first, last = (torch.func.grad(f)(torch.from_numpy(path.points[i])).norm() for i in (0, -1))
-    turns = np.diff(path.points[-3:-1], axis=0)[0] @ np.diff(path.points[-2:], axis=0)[0] < 0
-    return "converged" if last <= 1e-3 * first else "oscillating" if turns else "slow"
+    if last <= 1e-3 * first:  # perhaps after one step
+        return "converged"
+    before, after = np.diff(path.points[-3:], axis=0)
+    return "oscillating" if before @ after < 0 else "slow"
 
 
 @pytest.mark.middle
