@@ -142,7 +142,7 @@ class _Stack(Steps):
         self.rates, like = [t.rates.base[self.player][0] for t in self.trainers], self.trained[0]
         self.share = like.new_tensor([rate / max(self.rates) for rate in self.rates])
         self.l2, self.l1 = like.new_tensor([[t.training.l2, t.training.l1] for t in self.trainers]).T
-        self.punished, self.sparse = bool((self.l2 + self.l1).any()), bool(self.l1.any())
+        self.punished = bool((self.l2 + self.l1).any())
         self.optimizer = optim.make(self.first.names[self.player], self.trained, max(self.rates), self.training.options)
         self.move = bare_step(self.optimizer)
         self.base = deepcopy(self.first.objective).to("meta").train()
@@ -223,9 +223,7 @@ class _Stack(Steps):
     def _add_slopes(self) -> None:
         """The gradient of the penalty: 2 l2 θ + l1 sign θ."""
         for p in self.penalized:
-            slope = _as(2 * self.l2, p) * p.detach()
-            if self.sparse:
-                slope += _as(self.l1, p) * p.detach().sign()
+            slope = _as(2 * self.l2, p) * p.detach() + _as(self.l1, p) * p.detach().sign()
             p.grad = slope if p.grad is None else p.grad.add_(slope)
 
     @torch.no_grad()

@@ -124,3 +124,13 @@ def test_compare_tries_them_where_they_are_installed(there, monkeypatch):
     tried = {card.name for card in _default(list(catalog.CARDS.values()), load("iris"), "classify")}
     assert ({"xgboost", "lightgbm"} <= tried) == there and {"xgboost", "lightgbm"}.isdisjoint(tried) != there
     assert "boosting" in tried
+
+
+def test_xgboost_compares_the_float32_numbers_of_every_block_of_rows(monkeypatch):
+    pytest.importorskip("xgboost")
+    monkeypatch.setattr("ftheta.models.tree.packages.BLOCK", 1)
+    x = np.arange(40.0)[:, None]
+    model = ftheta.XGBoostRegressor(random_state=0).fit(x, (x[:, 0] >= 20) * 1.0)
+    below = float(np.nextafter(np.float32(20), np.float32(0)))  # the last number on the left side
+    low, edge, high = model.predict([[0.0], [below + 1e-9], [39.0]])  # in float32 it is the second one
+    assert low < 0.1 and edge == model.predict([[19.0]])[0] < 0.1 and high > 0.9
